@@ -67,6 +67,7 @@ def test_terms_are_in_the_translations(trained: Trained, terms: Path, model: str
     counts = TermCounts.of(found)
     assert (counts.matched, counts.unmet) == (5, 1)
     assert counts.met + counts.forced == 4
+    assert [one.searched_again for one in found] == ["forced" in some for some in states(found)]
     plain = Translator.load(trained(model), **options).translate(SOURCES)
     assert [one.text for one in plain][3] == found[3].text
 

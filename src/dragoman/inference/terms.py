@@ -16,7 +16,7 @@ from dragoman.decoding.settings import DecodingSettings
 from dragoman.documents.glossaries import read_glossary
 from dragoman.inference.requests import EncodedRequest
 from dragoman.inference.torch_engine import TorchEngine
-from dragoman.inference.translation import UsedTerm
+from dragoman.inference.translation import Translation, UsedTerm
 from dragoman.text.annotations import annotated, annotation
 from dragoman.text.codec import Codec
 from dragoman.text.glossary import Entry, Glossary, Match, Term, Words, in_word
@@ -38,6 +38,15 @@ class Required:
 
     found: list[list[Hypothesis]]
     used: list[tuple[UsedTerm, ...]]
+    again: frozenset[int] = frozenset()
+    """The numbers, from 0, of the sentences that were searched again; those with no term that can be written are not."""
+
+    def noted(self, translations: Iterable[Translation]) -> list[Translation]:
+        """Return the translations of these hypotheses with what became of their terms."""
+        return [
+            replace(one, terms=used, searched_again=number in self.again)
+            for number, (one, used) in enumerate(zip(translations, self.used, strict=True))
+        ]
 
 
 class Terminology:
@@ -80,8 +89,10 @@ class Terminology:
         wanted = [self._entries(request, settings) for request in requests]
         before = [self._used(some, entries) for some, entries in zip(found, wanted, strict=True)]
         results, after, asked = list(found), list(before), list(requests)
+        searched = set[int]()
 
         def search(rows: Sequence[int], how: DecodingSettings) -> None:
+            searched.update(rows)
             part = WatchedPart(watch or Unwatched(), tuple(rows))
             some = self._engine.search([asked[row] for row in rows], how, watch=part, joined=self._joined)
             for row, one in zip(rows, some, strict=True):
@@ -105,7 +116,7 @@ class Terminology:
             asked[row] = self._forcing(asked[row], results[row][0], wanted[row])
         search(again, settings.with_phrases)
         used = [tuple(map(outcome, *row)) for row in zip(wanted, before, after, strict=True)]
-        return Required(results, used)
+        return Required(results, used, frozenset(searched))
 
     def _asks(self, requests: Sequence[EncodedRequest], settings: DecodingSettings) -> bool:
         """Tell whether there is a glossary; samples stay as they are drawn."""

@@ -34,13 +34,12 @@ class TermCounts:
         """Count the terms of translations.
 
         >>> terms = (UsedTerm("cat", "mèo", "met"), UsedTerm("mat", "thảm", "forced"))
-        >>> print(TermCounts.of([Translation("Mèo trên thảm.", -1.0, -1.0, terms=terms)]))
+        >>> print(TermCounts.of([Translation("Mèo trên thảm.", -1.0, -1.0, terms=terms, searched_again=True)]))
         Terms in the source: 2; met at once: 1, forced by a second search: 1 (sentences searched: 1), unmet: 0.
         """
-        found = [one for one in translations if one.terms]
+        found = list(translations)
         states = [term.state for one in found for term in one.terms]
-        searched = [one for one in found if one.memory is None or not one.memory.is_exact]
-        again = sum(any(term.state != "met" for term in one.terms) for one in searched)
+        again = sum(one.searched_again for one in found)
         return cls(len(states), states.count("met"), states.count("forced"), states.count("unmet"), again)
 
     def __add__(self, other: "TermCounts") -> "TermCounts":
@@ -81,6 +80,8 @@ class Translation:
     """The tokens of the target, without </s>."""
     terms: tuple[UsedTerm, ...] = ()
     """The terms of the glossary in the sentence, if there is one."""
+    searched_again: bool = False
+    """Whether a second search asked for these terms."""
     assessment: Any = None
     """How far it can be trusted, a `confidence.assessment.Assessment`, if an `Assessor` translated."""
 

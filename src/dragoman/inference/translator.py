@@ -295,7 +295,7 @@ class Translator:
             )
             for request, some, needed in zip(requests, found, shown, strict=True)
         )
-        return [replace(one, terms=used) for one, used in zip(made, terms.used, strict=True)]
+        return terms.noted(made)
 
     def score(
         self, sources: Iterable[str], targets: Iterable[str], *, previous: Previous = None, to: Languages = None
