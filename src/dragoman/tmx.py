@@ -40,11 +40,8 @@ class Unit(NamedTuple):
     def _tag_of(self, language: str) -> str | None:
         """Return the tag of the text in a language."""
         exact = language.lower().replace("_", "-")
-        return (
-            exact
-            if exact in self.texts
-            else next((tag for tag in self.texts if base_code(tag) == base_code(language)), None)
-        )
+        same = (tag for tag in self.texts if base_code(tag) == base_code(language))
+        return exact if exact in self.texts else next(same, None)
 
 
 def read_units(chunks: Iterable[bytes]) -> Iterator[Unit]:
