@@ -188,7 +188,7 @@ def test_what_this_machine_lacks_is_refused_before_it_is_measured(
 
 
 def test_the_table_gives_reasons() -> None:
-    work = Workload(1000, 25_000, 250_000, speed=1234.0)
+    work = Workload(1000, 300_000, 3_000_000, speed=1234.0)
     first, *rest = table(choose_model(left_to_auto(), work), work)
     assert "1,000 pairs" in first and "10 passes" in first and "1,234 tokens/s" in first
     assert any(line.split()[:2] == ["model.dropout", "0.1"] and "10 passes" in line for line in rest)

@@ -11,8 +11,10 @@ from tests.tiny import left_to_auto
 from dragoman.jobs.checks import check_recipe
 from dragoman.jobs.choices import (
     DROPOUT_PASSES,
+    ENOUGH_PASSES,
     LITTLE_TEXT,
     RECURRENT_PASSES,
+    RECURRENT_TEXT,
     RECURRENT_TOKENS,
     SHORT_TRAINING,
     Workload,
@@ -24,6 +26,7 @@ from dragoman.jobs.choices import (
 from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.runs.recipe import Recipe, settled
+from dragoman.training.settings import TrainingSettings
 
 
 def chosen(given: Recipe, work: Workload) -> Recipe:
@@ -75,8 +78,8 @@ def test_what_is_set_is_never_changed(assignment: str) -> None:
 
 def test_a_short_time_is_for_a_recurrent_model_unless_the_recipe_wants_another() -> None:
     def kind(*assignments: str, **changes: Any) -> str:
-        work = Workload(100, 2500, **{"seen": RECURRENT_TOKENS, "timed": True, **changes})
-        return chosen(left_to_auto(*assignments), work).model.kind
+        table = {"tokens": RECURRENT_TEXT + 1, "seen": RECURRENT_TOKENS, "timed": True, **changes}
+        return chosen(left_to_auto(*assignments), Workload(100, **table)).model.kind
 
     assert kind() == "rnn"
     longer, counted, unlinked, on_gpu = (
@@ -90,11 +93,46 @@ def test_a_short_time_is_for_a_recurrent_model_unless_the_recipe_wants_another()
     assert kind("model={kind: convs2s}") == "convs2s"
 
 
+def test_little_text_is_for_a_recurrent_model_however_long_the_time_is() -> None:
+    def kind(**changes: Any) -> str:
+        work = {"tokens": RECURRENT_TEXT, "seen": 100 * RECURRENT_TOKENS, "timed": True, **changes}
+        return chosen(left_to_auto(), Workload(100, **work)).model.kind
+
+    assert kind() == kind(timed=False, speed=100.0) == "rnn", "another budget may end before the time does"
+    others: list[dict[str, Any]] = [
+        {"tokens": RECURRENT_TEXT + 1},
+        {"linkable": False},
+        {"gpu": True},
+        {"timed": False},
+    ]
+    assert {kind(**one) for one in others} == {"transformer"}
+
+
+def test_a_recurrent_model_stops_when_more_passes_are_of_no_use() -> None:
+    def training(*assignments: str, passes: float, timed: bool = True) -> TrainingSettings:
+        work = Workload(100, 25_000, passes * 25_000, timed=timed)
+        return chosen(left_to_auto("training.epochs=auto", "model={kind: rnn}", *assignments), work).training
+
+    much, enough = training(passes=1000), training(passes=ENOUGH_PASSES)
+    assert (much.epochs, enough.epochs) == (ENOUGH_PASSES, None)
+    assert (much.warmup, much.validate_every) == (enough.warmup, enough.validate_every), (
+        "the schedule is that of the passes"
+    )
+    assert training(passes=1000, timed=False).epochs is None, "who asks for so many tokens gets them"
+    assert training("training.epochs=900", passes=900).epochs == 900
+    (why,) = (
+        one.reason
+        for one in choose_model(left_to_auto("training.epochs=auto"), Workload(9, 25_000, 1e9, timed=True))
+        if one.path == "training.epochs"
+    )
+    assert "teach it nothing" in why
+
+
 def test_the_reference_says_which_model_and_the_model_itself_how_often_it_sees_a_pair() -> None:
     work = Workload(100, 2500, 20 * 2500, timed=True, seen_by_reference=3 * 2500)
     found = chosen(left_to_auto(), work)
     assert found.model.kind == "rnn" and found.model.dropout == 0.3
-    much = replace(work, seen=3 * 2500, seen_by_reference=9e8)
+    much = replace(work, tokens=1_000_000, seen=3e6, seen_by_reference=9e8)
     assert (found := chosen(left_to_auto(), much).model).width == 512 and found.dropout == 0.0
     (size,) = (one for one in choose_model(left_to_auto(), much) if one.path == "model.width")
     assert "900,000,000 target tokens" in size.reason and "3+3 layers of 192" in size.reason
