@@ -26,6 +26,7 @@ def test_general_text_may_come_from_a_folder(trained: Trained, tmp_path: Path) -
     given = ("--data", data, "--general", general, "--mix", "0", "--out", tmp_path / "run", *FEW)
     found = dragoman("adapt", trained("transformer"), *given)
     assert found.code == 0 and "7 sentences" in found.errors, found.errors
+    assert "General text is measured on dev" in found.errors
 
 
 def test_ctrl_c_says_how_to_go_on(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

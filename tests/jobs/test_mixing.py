@@ -60,7 +60,7 @@ def test_dev_has_as_many_sentences_of_each_kind(trained: Trained, tmp_path: Path
     domain, general = (rows(table["jsonl"]) for table in mixture.data["dev"])
     assert len(domain) == len(general) == 12
     assert all("dev" in row["source"] for row in domain)
-    assert mixture.tested == "dev"
+    assert (mixture.tested, mixture.general_tested) == ("dev", "test")
     assert len(rows(tmp_path / "mixed" / "domain-test-1.jsonl")) == 12
     assert len(rows(tmp_path / "mixed" / "general-test-1.jsonl")) == 40  # both test corpora of the base
 

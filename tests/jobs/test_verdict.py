@@ -27,4 +27,12 @@ def test_the_advice_follows_from_both_changes(
 ) -> None:
     verdict = Verdict(domain, general, "test")
     assert verdict.advice == advice and words in str(verdict)
-    assert "measured on dev" in str(Verdict(domain, general, "dev")) and "measured on dev" not in str(verdict)
+    assert "measured on dev" not in str(verdict)
+    for parts, names in (
+        (("dev", "test"), ["The domain"]),
+        (("test", "dev"), [] if general is None else ["General text"]),
+    ):
+        found = str(Verdict(domain, general, *parts))
+        assert [
+            line.split(" is measured on dev")[0] for line in found.splitlines() if "measured on dev" in line
+        ] == names

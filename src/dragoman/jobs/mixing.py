@@ -69,6 +69,8 @@ class Mixture:
     """The directions that files are numbered by, from 1 on: those of the base, which may be in another order in the new run."""
     share: float = 0.5
     """Share of general pairs among those trained on."""
+    general_tested: str = "test"
+    """Which part of the general corpora is the final test, as `tested`."""
 
     def without_empty(self) -> "Mixture":
         """Return it without corpora of translations that have all turned out to be empty."""
@@ -245,10 +247,11 @@ class Mixer:
                 corpora["train"].append(self._table(path, number, max(1, round(wanted / len(sources)))))
         tested = "test" if domain.test else "dev"
         self._write("domain-test", draw(pairs_of(domain, tested), TEST))
+        other = "dev" if general.held is not None and not general.held.test else "test"
         if general.held is not None:
-            self._write("general-test", draw(pairs_of(general.held, "test" if general.held.test else "dev"), TEST))
+            self._write("general-test", draw(pairs_of(general.held, other), TEST))
         ways = [list(one) for one in directions_of(self.run).trained]
-        return Mixture(section(self.run, corpora), pairs, tokens, tested, ways, self.share), translations
+        return Mixture(section(self.run, corpora), pairs, tokens, tested, ways, self.share, other), translations
 
     def _is_new(self, pair: Pair) -> bool:
         """Tell whether a language of a pair is one that the run has grown by, and cannot translate yet."""

@@ -58,6 +58,8 @@ class Verdict:
     """None if there is no general text to measure on."""
     tested: str
     """Part of the domain's folder that was translated: `test`, or `dev`, on which the weights were chosen too."""
+    general_tested: str = "test"
+    """The same of general text."""
 
     @property
     def advice(self) -> Advice:
@@ -73,8 +75,9 @@ class Verdict:
             lines.append("In general: not measured, because there is no general dev set; give one with --general.")
         else:
             lines.append(f"In general {self.general.finding}: {self.general}.")
-        if self.tested == "dev":
-            lines.append("The domain is measured on dev, which also chose the weights; a test set would be stricter.")
+        parts = {"The domain": self.tested} | ({} if self.general is None else {"General text": self.general_tested})
+        for name in (name for name, part in parts.items() if part == "dev"):
+            lines.append(f"{name} is measured on dev, which also chose the weights; a test set would be stricter.")
         lines.append(
             {
                 "keep": "Keep it.",
@@ -102,7 +105,7 @@ def judge(folder: Path, *, device: str = "auto") -> Verdict:
     first = len(tests["domain"])
     domain = _change(tests["domain"], before[:first], after[:first])
     general = _change(tests["general"], before[first:], after[first:]) if tests["general"] else None
-    verdict = Verdict(domain, general, mixture.tested)
+    verdict = Verdict(domain, general, mixture.tested, mixture.general_tested)
     table: dict[str, Any] = {**asdict(verdict), "advice": verdict.advice}
     write_recorded(folder, folder / FILE, json.dumps(table, indent=2) + "\n")
     return verdict
