@@ -196,6 +196,20 @@ def test_what_takes_too_long_at_the_end_is_refused_and_not_counted() -> None:
     assert (status, refusal["error"]["code"], gate.characters) == (503, "shutting_down", 0)
 
 
+def test_a_second_signal_ends_the_server_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
+    worker = Reversing()
+    worker.released.clear()
+    answers: list[Any] = []
+    with serving(worker) as (port, server):
+        asking = threading.Thread(target=lambda: answers.append(post(port, "Last.")))
+        asking.start()
+        until(lambda: len(worker.batches) == 1)
+        server.handle_exit(15, None)
+        server.handle_exit(15, None)
+        asking.join(20)
+    assert not asking.is_alive() and [one.getMessage() for one in caplog.records if one.levelname == "ERROR"] == []
+
+
 def test_a_port_in_use_is_refused_in_a_sentence() -> None:
     first = listen("127.0.0.1", 0)
     with pytest.raises(InputError, match="--port"):

@@ -145,7 +145,10 @@ async def _refuse_strangers(request: Request) -> None:
 @asynccontextmanager
 async def _closing(app: FastAPI) -> AsyncIterator[None]:
     """Close the service at the end, if it can be closed, once what has been cut short has taken back what was counted for it."""
-    yield
+    try:
+        yield
+    except asyncio.CancelledError:  # a second signal: nothing is waited for
+        return
     with suppress(TimeoutError):
         async with asyncio.timeout(LAST_SECONDS):
             while app.state.metrics.in_progress:
