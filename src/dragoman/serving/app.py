@@ -182,7 +182,9 @@ async def _not_found(request: Request, error: Exception) -> JSONResponse:
     """Answer a path or method that does not exist."""
     assert isinstance(error, HTTPException)
     if error.status_code == 400:  # what the framework makes of a body that it cannot parse
-        return JSONResponse(error_body(ServiceError(NO_OBJECT)), 400)
+        refusal = ServiceError(NO_OBJECT)
+        note(request, refused=refusal.code)
+        return JSONResponse(error_body(refusal), 422)
     body = {"error": {"code": "not_found" if error.status_code == 404 else "http_error", "message": str(error.detail)}}
     return JSONResponse(body, error.status_code, error.headers)
 
