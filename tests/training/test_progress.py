@@ -1,5 +1,7 @@
 """How far training has come."""
 
+from math import inf, nan
+
 import pytest
 
 from dragoman.data.collate import collate
@@ -19,9 +21,21 @@ def test_what_is_saved_is_read_again_but_for_the_signal_that_stopped_it() -> Non
     assert "stopped_by" not in progress.to_json()
 
 
-def test_what_is_no_progress_is_an_error() -> None:
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"unknown": 1},
+        {"step": "4"},
+        {"step": nan},
+        {"step": -1},
+        {"step": None},
+        {"best": "x"},
+        {"cost": {"flops": inf}},
+    ],
+)
+def test_what_is_no_progress_is_an_error(table: dict[str, object]) -> None:
     with pytest.raises(TypeError):
-        Progress.from_json({"unknown": 1})
+        Progress.from_json(table)
 
 
 def test_the_rate_counts_the_steps_of_its_phase() -> None:

@@ -1,5 +1,6 @@
 """What a resumed training needs besides its settings."""
 
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +80,24 @@ def test_the_optimiser_state_of_other_parameters_is_refused(tmp_path: Path) -> N
             restore_optimizer(other, tensors, files.last)
 
 
-def test_weights_without_a_position_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("about", [{}, {"progress": {"step": nan}, "position": {}}, {"progress": {}}])
+def test_weights_without_a_position_are_refused(tmp_path: Path, about: dict[str, object]) -> None:
     files, (model, _) = RunFiles(tmp_path), training()
-    files.save(files.last, {f"model.{name}": tensor for name, tensor in model.state_dict().items()}, {})
+    files.save(files.last, {f"model.{name}": tensor for name, tensor in model.state_dict().items()}, about)
     with pytest.raises(RunError, match="contains no training position"):
         load_state(files, model, Place())
+
+
+@pytest.mark.parametrize("name", ["x.exp_avg", "0", "-1.exp_avg", "7.exp_avg"])
+def test_what_is_no_optimiser_state_is_refused(tmp_path: Path, name: str) -> None:
+    _, optimizer = training()
+    with pytest.raises(RunError, match="optimised other parts"):
+        restore_optimizer(optimizer, {f"optimizer.{name}": torch.zeros(1)}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "state", [{}, {"random.cpu": torch.zeros(3)}, {"random.cpu": torch.zeros(3, dtype=torch.uint8)}]
+)
+def test_what_is_no_state_of_random_numbers_is_refused(state: dict[str, torch.Tensor]) -> None:
+    with pytest.raises(RunError, match="no state of random numbers"):
+        restore_random_state(state, CPU)

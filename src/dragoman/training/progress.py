@@ -71,8 +71,15 @@ class Progress:
 
     @classmethod
     def from_json(cls, table: Mapping[str, Any]) -> "Progress":
-        """Restore from the result of `to_json`. Raises TypeError for anything else."""
-        return cls(**{**table, "cost": Meter(**table.get("cost", {}))})
+        """Restore from the result of `to_json`. Raises TypeError for anything else, such as steps that are NaN and never end."""
+        found = cls(**{**table, "cost": Meter(**table.get("cost", {}))})
+        counts = {**vars(found), **vars(found.cost), "cost": 0, "best": 0}
+        best = 0 if found.best is None else found.best
+        if not all(isinstance(one, int | float) and math.isfinite(one) for one in (*counts.values(), best)):
+            raise TypeError("it holds something other than numbers")
+        if min(counts.values()) < 0:
+            raise TypeError("it holds negative numbers")
+        return found
 
 
 @dataclass

@@ -67,7 +67,7 @@ def load_state(files: RunFiles, model: nn.Module, stream: Stream) -> tuple[Progr
     try:
         progress = Progress.from_json(metadata["progress"])
         stream.seek(metadata["position"])
-    except (KeyError, TypeError):
+    except (LookupError, TypeError, ValueError, OverflowError):
         raise RunError(
             f"{path} contains no training position, so it cannot be resumed; start a new run with --out"
         ) from None
@@ -86,10 +86,10 @@ def restore_optimizer(optimizer: Optimizer, tensors: Mapping[str, Tensor], path:
     ]
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in part_of(tensors, "optimizer.").items():
-        index, key = name.split(".", 1)
-        state.setdefault(int(index), {})[key] = tensor
+        index, _, key = name.partition(".")
+        state.setdefault(int(index) if index.isdecimal() else -1, {})[key] = tensor
     for number, entries in state.items():
-        parameter, average = parameters[number] if number < len(parameters) else (None, "")
+        parameter, average = parameters[number] if 0 <= number < len(parameters) else (None, "")
         if parameter is None or average not in entries or entries[average].shape != parameter.shape:
             raise RunError(
                 f"{path} was written by a release of Dragoman that optimised other parts of the model together; resume with that "
@@ -108,10 +108,15 @@ def random_state(device: torch.device) -> dict[str, Tensor]:
 
 
 def restore_random_state(tensors: Mapping[str, Tensor], device: torch.device) -> None:
-    """Restore torch's random generators from the states among `tensors`."""
-    torch.set_rng_state(tensors["random.cpu"])
-    if device.type == "cuda" and "random.cuda" in tensors:
-        torch.cuda.set_rng_state(tensors["random.cuda"])
+    """Restore torch's random generators from the states among `tensors`. Raises RunError if they are none."""
+    try:
+        torch.set_rng_state(tensors["random.cpu"])
+        if device.type == "cuda" and "random.cuda" in tensors:
+            torch.cuda.set_rng_state(tensors["random.cuda"])
+    except (KeyError, TypeError, RuntimeError):
+        raise RunError(
+            "the checkpoint contains no state of random numbers, so it cannot be resumed; start a new run with --out"
+        ) from None
 
 
 def part_of(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
