@@ -72,3 +72,11 @@ def test_an_unknown_word_that_says_where_it_comes_from_needs_no_attention() -> N
         "Zorblax sleeps", [Hypothesis(ids, -1.0, -1.0, ())], dictionary=None, readings=None, replaces=False
     )
     assert made.text == "a cat sleeps"
+
+
+def test_one_unknown_word_among_others_is_enough() -> None:
+    for settings, unknown in (({}, "<unk>"), ({"unknown": "positional", "reach": 1}, "<unk-1>")):
+        target = codec(**settings)
+        speller, known = Speller(codec(), target, {}), target.encode("a red cat")
+        assert not speller.has_unknown(known)
+        assert speller.has_unknown([*known, target.tokenizer.vocabulary.id(unknown)])
