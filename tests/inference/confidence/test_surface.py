@@ -32,6 +32,11 @@ def test_repetition_is_what_the_source_does_not_repeat(source: str, target: str,
     assert (repetition(source.split(), target.split()) > 0.3) == repeats
 
 
+def test_short_words_repeat_themselves_in_pairs() -> None:
+    assert repetition(["x"], list("abxaby")) == pytest.approx(2 / 6)
+    assert repetition(["x"], list("aab")) == pytest.approx(1 / 3)
+
+
 def test_words_that_were_not_translated_are_copied_but_names_are_not() -> None:
     assert copied(["Mal", "uni,", "mal", "mit", "Metall"], ["Mal", "uni,", "mal", "mit", "Metall"]) == 1.0
     assert copied(["Die", "NATO", "und", "McDonald", "B2"], ["The", "NATO", "and", "McDonald", "B2"]) == 0.0
@@ -102,6 +107,7 @@ def test_numbers_are_the_same_in_the_digits_of_any_script() -> None:
 def test_names_match_with_other_endings_and_accents() -> None:
     assert unmatched(["Londýna", "Müller", "Paris"], ["London", "Mullers"]) == ["Paris"]
     assert unmatched(["Wien"], []) == ["Wien"]
+    assert unmatched(["Annas"], ["Anna"]) == [] and unmatched(["Annas"], ["Ann"]) == ["Annas"]
     assert unmatched(["Đặng", "Đồng", "Łódź"], ["Dang", "Dong", "Lodz"]) == []
 
 
