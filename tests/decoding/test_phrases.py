@@ -7,9 +7,9 @@ import pytest
 import torch
 from tests.decoding.toys import ToyDecoder, encoded, log_prob
 
-from dragoman.decoding import DecodingSettings, Hypothesis, beam_search, no_repeated_ngram, step_of
+from dragoman.decoding import DecodingSettings, Hypothesis, beam_search, forced_prefix, no_repeated_ngram, step_of
 from dragoman.decoding.phrases import Candidate, Phrase, RequiredPhrases, allocate
-from dragoman.interfaces import UNK
+from dragoman.interfaces import UNK, DecoderState, Padded
 
 SOURCES = [3, 11, 42]
 WIDE = 128
@@ -117,6 +117,25 @@ def test_without_phrases_the_beam_is_that_of_ordinary_search() -> None:
         step_of(decoder), state, torch.tensor([9] * 3), settings=DecodingSettings(beam=4, n_best=4)
     ).alternatives()
     assert [[one.ids for one in some] for some in found] == [[one.ids for one in some] for some in plain]
+
+
+def test_a_way_that_would_go_on_with_the_last_word_does_not_stand_in_the_way_of_another() -> None:
+    """After 3, token 5 would be within its word, and is more probable than 4, which alone is the phrase there."""
+    logits = torch.zeros(20)
+    logits[[3, 4, 5]] = torch.tensor([2.0, -9.0, 1.0])
+    prefix = torch.tensor([[3]])
+    rules = [
+        forced_prefix(Padded(prefix, prefix > 0)),
+        RequiredPhrases([[((5,), (4,))]], joined=lambda _, after: after == 5),
+    ]
+    found = beam_search(
+        lambda tokens, state: (logits.expand(len(tokens), -1), state),
+        DecoderState(None, None),
+        torch.tensor([6]),
+        settings=DecodingSettings(beam=2),
+        constraints=rules,
+    )
+    assert 4 in found.best()[0].ids
 
 
 def test_a_phrase_that_does_not_fit_stays_out() -> None:
