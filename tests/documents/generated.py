@@ -54,7 +54,7 @@ class Spoiler:
         links = frozenset((number, place) for place, (_, number) in enumerate(made))
         sides = SimpleNamespace(words=words), SimpleNamespace(words=target)
         reading = SimpleNamespace(source=sides[0], target=sides[1], links=links)
-        return SimpleNamespace(text=" ".join(target), reading=reading, terms=())
+        return SimpleNamespace(text=" ".join(target), reading=reading, terms=(), searched_again=False)
 
 
 @dataclass(frozen=True)

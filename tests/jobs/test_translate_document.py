@@ -35,7 +35,7 @@ class Swapper:
         sides = SimpleNamespace(words=words), SimpleNamespace(words=text)
         reading = SimpleNamespace(source=sides[0], target=sides[1], links=links)
         terms = (UsedTerm("red", "RED", "met"),) if "RED" in text else ()
-        return SimpleNamespace(text=" ".join(text), reading=reading, terms=terms, memory=None)
+        return SimpleNamespace(text=" ".join(text), reading=reading, terms=terms, memory=None, searched_again=False)
 
 
 def test_each_different_sentence_is_translated_once():
