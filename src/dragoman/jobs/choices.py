@@ -30,7 +30,7 @@ RECURRENT_TEXT = 250_000
 At 54,000, after 60 passes, it has 6.2 BLEU, and a Transformer 3.9. At 240,000 it has 15.0 after 6 million tokens, a Transformer
 10.9 after 2 million; not measured with more.
 """
-ENOUGH_PASSES = 60.0
+ENOUGH_PASSES = 60
 """Passes over the corpus after which a recurrent model is done, even if there is time for more."""
 SHORT_TRAINING = 20e6
 """Target tokens up to which translations are too short, and those of a recurrent model repeat themselves.
@@ -102,7 +102,12 @@ class Workload:
 
     def __str__(self) -> str:
         passes = f"{float(f'{self.passes:.3g}'):,g}"
-        return f"{passes} pass{'' if passes == '1' else 'es'} over the corpus in the budget"
+        return f"{passes} pass{'' if passes == '1' else 'es'} over the corpus{self.bound}"
+
+    @property
+    def bound(self) -> str:
+        """Say that the budget is what ends the training, if it is."""
+        return "" if self.timed and self.epochs is not None else " in the budget"
 
     @property
     def amount(self) -> float:
@@ -277,9 +282,9 @@ def _schedule(work: Workload, batch: int) -> Iterator[Choice]:
     """Yield the choices that depend on the number of steps."""
     steps = work.steps(batch)
     validations = min(max(steps / 400, 4), 25, steps)
-    budget = f"{number_of(round(steps), 'step')} in the budget"
+    budget = f"{number_of(round(steps), 'step')}{work.bound}"
     yield Choice("training.batch_tokens", batch, budget)
-    yield Choice("training.schedule", "linear", "the rate reaches 0 with the end of the budget")
+    yield Choice("training.schedule", "linear", "the rate reaches 0 at the end")
     yield Choice("training.warmup", int(min(max(steps / 50, 50), 1000, steps / 4)), budget)
     yield Choice(
         "training.validate_every",
