@@ -167,3 +167,20 @@ def test_tags_that_are_written_as_text_are_tags():
     assert "&lt;p&gt;Bold &amp;amp; &lt;b&gt;TEXT&lt;/b&gt; &lt;br/&gt;here 1 &lt; 2 <x id='1'/></target>" in found, (
         found
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "attribute"),
+    [
+        ('<xliff version="1.2"><file/><file target-language="fr-CA"/></xliff>', "target-language"),
+        ('<xliff version="2.0" trgLang="fr-CA"></xliff>', "trgLang"),
+    ],
+)
+def test_a_file_for_translations_into_another_language_is_refused(text: str, attribute: str):
+    message = (
+        f"it is for translations into `fr-CA`, but this translates into `vi`; .* correct `{attribute}` in the file"
+    )
+    with pytest.raises(InputError, match=message):
+        XliffDocument(text.encode(), "it", "vie_Latn")
+    for language in ("fr", "fra_Latn", "fr-FR", None):
+        assert not XliffDocument(text.encode(), "it", language).segments

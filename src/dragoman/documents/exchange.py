@@ -48,6 +48,13 @@ class XliffDocument:
         for one in self._root.elements():
             one.name = one.name.removeprefix(self._prefix)
         self._is_second = (files[0].attribute("version") or "").startswith("2")
+        self._name, self._attribute = ("xliff", "trgLang") if self._is_second else ("file", "target-language")
+        for there in filter(None, (one.attribute(self._attribute) for one in self._named())):
+            if language and base_code(there) != base_code(language):
+                raise InputError(
+                    f"{where} is for translations into `{there}`, but this translates into `{self._language}`; use a run that "
+                    f"translates into `{there}`, or correct `{self._attribute}` in the file"
+                )
         self._places = [one for one in self._find() if one.source.inline.segment.text.strip()]
         self.segments: Sequence[Segment] = [replace(one.source.inline.segment, beside=True) for one in self._places]
 
@@ -57,11 +64,14 @@ class XliffDocument:
             if translated is not None:
                 self._add(place, mixed(place.source.inline, translated))
         if self._language and any(one is not None for one in translations):
-            name, attribute = ("xliff", "trgLang") if self._is_second else ("file", "target-language")
-            for one in self._root.elements():
-                if one.name == name and not one.attribute(attribute):
-                    one.opening = with_attribute(one.opening, attribute, self._language)
+            for one in self._named():
+                if not one.attribute(self._attribute):
+                    one.opening = with_attribute(one.opening, self._attribute, self._language)
         return encode_xml(self._root.raw(), self._encoding)
+
+    def _named(self) -> Iterator[Element]:
+        """Yield the elements that name the language of translations."""
+        return (one for one in self._root.elements() if one.name == self._name)
 
     def _find(self) -> Iterator[_Place]:
         """Yield what is to be translated."""
