@@ -31,29 +31,29 @@ def made(tmp_path: Path) -> Callable[..., Recipe]:
     return make
 
 
-def said(recipe: Recipe, cache: Path) -> list[str]:
+def said(recipe: Recipe, run: Path) -> list[str]:
     """Return what is said of a corpus."""
     heard: list[str] = []
-    check_data(recipe, cache, heard.append)
+    check_data(recipe, run, heard.append)
     return heard
 
 
 def test_a_good_corpus_is_trained_on_without_a_word(made: Callable[..., Recipe], tmp_path: Path) -> None:
-    assert said(made(good(2500)), tmp_path / "cache") == []
+    assert said(made(good(2500)), tmp_path / "run") == []
 
 
 def test_warnings_are_one_line_each_and_say_how_to_look_closer(made: Callable[..., Recipe], tmp_path: Path) -> None:
     pairs = [(f"{source} &amp;", target) for source, target in good(2500)]
-    first, last = said(made(pairs), tmp_path / "cache")
+    first, last = said(made(pairs), tmp_path / "run")
     assert first.startswith("Data: ") and "train.tsv, line 1 has entities" in first and "2,500 such lines" in first
-    assert last == "Look closer with `dragoman check RECIPE --report page.html` and the same --set."
+    assert last == f"Look closer with: dragoman check {tmp_path}/run/recipe.yaml --report page.html"
 
 
 def test_errors_stop_training_unless_it_is_told_to_go_on(made: Callable[..., Recipe], tmp_path: Path) -> None:
     pairs = [(target, source) for source, target in good(2500)]
     with pytest.raises(CorpusError, match=r"dev\.tsv has its sides swapped.*dragoman check RECIPE.*data\.check=false"):
-        check_data(made(pairs), tmp_path / "cache", print)
-    assert said(made(pairs, "data.check=false"), tmp_path / "cache") == []
+        check_data(made(pairs), tmp_path / "run", print)
+    assert said(made(pairs, "data.check=false"), tmp_path / "run") == []
 
 
 def test_a_verdict_is_kept_until_a_file_or_a_setting_changes(
@@ -63,14 +63,14 @@ def test_a_verdict_is_kept_until_a_file_or_a_setting_changes(
     real = examination.examine
     monkeypatch.setattr(examination, "examine", lambda *given, **named: (calls.append(1), real(*given, **named))[1])
     pairs = [(f"{source} &amp;", target) for source, target in good(2500)]
-    first = said(made(pairs), tmp_path / "cache")
-    assert said(made(pairs), tmp_path / "cache") == first and len(calls) == 1
-    said(made(pairs, "data.filters.max_words=7"), tmp_path / "cache")
+    first = said(made(pairs), tmp_path / "run")
+    assert said(made(pairs), tmp_path / "run") == first and len(calls) == 1
+    said(made(pairs, "data.filters.max_words=7"), tmp_path / "run")
     assert len(calls) == 2
-    assert said(made(good(2500)), tmp_path / "cache") == [] and len(calls) == 3
-    (kept,) = [path for path in (tmp_path / "cache").glob("verdict-*") if "entities" not in path.read_text()]
+    assert said(made(good(2500)), tmp_path / "run") == [] and len(calls) == 3
+    (kept,) = [path for path in (tmp_path / ".cache").glob("verdict-*") if "entities" not in path.read_text()]
     kept.write_text("{}")
-    assert said(made(good(2500)), tmp_path / "cache") == [] and len(calls) == 4
+    assert said(made(good(2500)), tmp_path / "run") == [] and len(calls) == 4
 
 
 def test_a_verdict_without_languages_for_want_of_room_is_not_kept(
@@ -79,22 +79,22 @@ def test_a_verdict_without_languages_for_want_of_room_is_not_kept(
     for where in (examination, languages):
         monkeypatch.setattr(where, "identifier_missing", lambda: False)
     monkeypatch.setattr(languages, "_model", cache(lambda: None))
-    assert said(made(good(2500)), tmp_path / "cache") == []
-    assert list((tmp_path / "cache").glob("verdict-*")) == []
+    assert said(made(good(2500)), tmp_path / "run") == []
+    assert list((tmp_path / ".cache").glob("verdict-*")) == []
 
 
 def test_a_verdict_on_languages_that_are_not_known_is_kept(made: Callable[..., Recipe], tmp_path: Path) -> None:
-    assert said(made(good(2500), "data.source=eng_Latn"), tmp_path / "cache") == []
-    assert len(list((tmp_path / "cache").glob("verdict-*"))) == 1
+    assert said(made(good(2500), "data.source=eng_Latn"), tmp_path / "run") == []
+    assert len(list((tmp_path / ".cache").glob("verdict-*"))) == 1
 
 
 def test_a_cache_that_cannot_be_written_costs_time_alone(made: Callable[..., Recipe], tmp_path: Path) -> None:
-    (tmp_path / "cache").touch()
-    assert said(made(good(2500)), tmp_path / "cache") == []
+    (tmp_path / ".cache").touch()
+    assert said(made(good(2500)), tmp_path / "run") == []
 
 
 def test_the_built_in_corpus_is_known(tmp_path: Path) -> None:
-    assert said(recipe("rnn"), tmp_path / "cache") == [] and not (tmp_path / "cache").exists()
+    assert said(recipe("rnn"), tmp_path / "run") == [] and not (tmp_path / ".cache").exists()
 
 
 def test_a_recipe_limits_lengths_and_weights() -> None:
@@ -108,8 +108,8 @@ def test_a_recipe_limits_lengths_and_weights() -> None:
 def test_a_vocabulary_is_judged_by_the_corpora_that_were_examined(made: Callable[..., Recipe], tmp_path: Path) -> None:
     own = made(good(2500))
     codec = learn_codec(WordsSettings(kind="words", minimum_count=1), [f"word{number}" for number in range(9000)])
-    pairs = check_data(own, tmp_path / "cache", print)
-    assert pairs == check_data(own, tmp_path / "cache", print) == 2500
+    pairs = check_data(own, tmp_path / "run", print)
+    assert pairs == check_data(own, tmp_path / "run", print) == 2500
     heard: list[str] = []
     check_vocabularies(own, (codec, codec), pairs, sized=True, say=heard.append)
     assert [one.partition(" ")[2].partition(" has")[0].partition(" does")[0] for one in heard] == [
@@ -144,5 +144,5 @@ def test_a_fault_that_stops_readers_cannot_be_passed_over(made: Callable[..., Re
     place = own.data.place(own.data.train[0].paths[0], own.data.train[0])
     place.write_text(place.read_text(encoding="utf-8") + "One more.\n", encoding="utf-8")
     with pytest.raises(CorpusError, match="1 tab-separated column") as caught:
-        check_data(own, tmp_path / "cache", print)
+        check_data(own, tmp_path / "run", print)
     assert "data.check=false" not in str(caught.value)

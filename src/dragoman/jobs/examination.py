@@ -19,7 +19,7 @@ from dragoman.doctor.languages import identifier_missing, no_room
 from dragoman.doctor.pairs import BlankPair, BlankSide
 from dragoman.doctor.sizes import Limits
 from dragoman.doctor.vocabulary import NAMES, TEXTS, vocabulary_findings
-from dragoman.errors import CorpusError, SettingsError
+from dragoman.errors import CorpusError, SettingsError, shell_path
 from dragoman.jobs.checks import smallest_outline
 from dragoman.jobs.parts import model_of
 from dragoman.json_files import load_json
@@ -51,16 +51,17 @@ def limits_of(recipe: Recipe) -> Limits:
     )
 
 
-def check_data(recipe: Recipe, cache: Path, say: Callable[[str], object]) -> int:
-    """Examine the corpora of a recipe, unless it is told not to or has only the built-in corpus; `say` gets the warnings.
+def check_data(recipe: Recipe, run: Path, say: Callable[[str], object]) -> int:
+    """Examine the corpora of a new run, unless its recipe says not to or has only the built-in one; `say` gets the warnings.
 
-    The verdict is kept in the folder `cache` under a checksum of the corpora and of what they are compared with, so that
-    nothing is examined twice. Returns the number of training pairs, 0 if none was examined. Raises CorpusError for errors.
+    The verdict is kept in the folder `.cache` beside the run under a checksum of the corpora and of what they are compared
+    with, so that nothing is examined twice. Returns the number of training pairs, 0 if none was examined. Raises CorpusError
+    for errors.
     """
     corpora = (*recipe.data.train, *recipe.data.dev, *recipe.data.test)
     if not recipe.data.check or all(isinstance(corpus, PhrasebookSettings) for corpus in corpora):
         return 0
-    limits = limits_of(recipe)
+    limits, cache = limits_of(recipe), run.parent / ".cache"
     parts = {part: getattr(recipe.data, part) for part in ("train", "dev", "test")}
     described = {
         "version": VERSION,
@@ -84,7 +85,7 @@ def check_data(recipe: Recipe, cache: Path, say: Callable[[str], object]) -> int
         readable = not any(one.name in REFUSED_BY_READERS for one in errors)
         raise CorpusError(f"{errors[0].sentence}{more}; {CLOSER}{anyway * readable}")
     if _warn(known.findings, say):
-        say(f"{CLOSER[0].upper()}{CLOSER[1:]}.")
+        say(f"Look closer with: dragoman check {shell_path(run / 'recipe.yaml')} --report page.html")
     return known.pairs
 
 

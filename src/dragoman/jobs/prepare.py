@@ -70,7 +70,7 @@ def prepare(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple[C
     check_rows(recipe)
     if capabilities_of(recipe.model).previous:
         require_documents((*recipe.data.train, *recipe.data.dev, *recipe.data.test), "`model.kind: document`")
-    examined = check_data(recipe, folder.parent / ".cache", listener.say)
+    examined = check_data(recipe, folder, listener.say)
 
     def learn(recipe: Recipe) -> tuple[Codec, Codec]:
         return codecs if codecs is not None else learn_both(recipe, listener)
