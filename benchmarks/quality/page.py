@@ -56,7 +56,8 @@ def tables(jobs: Sequence[Job], results: Mapping[str, Mapping[str, Any]]) -> Ite
         commits = ", ".join(sorted({result["commit"] or "unknown" for result in found}))
         yield ""
         seeds = ", ".join(str(seed) for seed in sorted({result["seed"] for result in found}))
-        yield f"Seed {seeds}, commit {commits}, {found[0]['machine']}."
+        machines = "; ".join(sorted({result["machine"] for result in found}))
+        yield f"Seed {seeds}, commit {commits}, {machines}."
         yield ""
 
 

@@ -11,7 +11,7 @@ from tests.tiny import Trained
 
 from dragoman.data.corpus import Pair
 from dragoman.errors import InputError, RunError
-from dragoman.jobs.mixing import General, Mixer, Mixture, draw, general_of, in_folder, pairs_of, section
+from dragoman.jobs.mixing import General, Mixer, Mixture, draw, general_of, in_folder, measured, pairs_of, section
 from dragoman.runs.folder import open_run
 
 
@@ -38,7 +38,8 @@ def mixed(trained: Trained, folder: Path, share: float, **general: Any) -> tuple
     place = folder / "mixed"
     place.mkdir()
     found = replace(general_of(run, None), **general)
-    return Mixer(run, place, share).mix(in_folder(run, texts(folder / "domain")), found)
+    domain = in_folder(run, texts(folder / "domain"))
+    return Mixer(run, place, share, measured(run, domain)).mix(domain, found)
 
 
 def test_general_pairs_have_their_share_and_come_from_the_own_corpus(trained: Trained, tmp_path: Path) -> None:
@@ -139,7 +140,7 @@ def test_each_direction_of_a_run_of_several_has_its_files(trained: Trained, tmp_
     assert [corpus.languages for corpus in domain.train] == [("en", "vi"), ("vi", "en")]
     place = tmp_path / "mixed"
     place.mkdir()
-    mixture, _ = Mixer(run, place, 0.5).mix(domain, general_of(run, None))
+    mixture, _ = Mixer(run, place, 0.5, measured(run, domain)).mix(domain, general_of(run, None))
     assert {tuple(table["languages"]) for table in mixture.data["train"]} == {("en", "vi"), ("vi", "en")}
     assert section(run, {})["languages"] == ["en", "vi"]
 

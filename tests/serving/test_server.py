@@ -5,7 +5,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from typing import Any
@@ -124,14 +124,20 @@ def test_an_overloaded_server_answers_429_and_then_goes_on() -> None:
         assert post(port, "Ef.")[0] == 200
 
 
+def asked(worker: Reversing, ask: Callable[[], object]) -> threading.Thread:
+    """Ask in a thread, and return it once the worker has what was asked for."""
+    thread = threading.Thread(target=ask)
+    thread.start()
+    until(lambda: len(worker.batches) == 1)
+    return thread
+
+
 def test_what_was_asked_before_the_end_is_answered() -> None:
     worker = Reversing()
     worker.released.clear()
     answers: list[Any] = []
     with serving(worker) as (port, server):
-        asking = threading.Thread(target=lambda: answers.append(post(port, "Last.")))
-        asking.start()
-        until(lambda: len(worker.batches) == 1)
+        asking = asked(worker, lambda: answers.append(post(port, "Last.")))
         server.handle_exit(15, None)
         time.sleep(0.1)
         worker.released.set()
@@ -147,9 +153,7 @@ def test_a_request_of_several_calls_is_answered_to_the_end() -> None:
     answers: list[Any] = []
     body = {"q": "<p>Ab.</p><p>Cd.</p>", "source": "en", "target": "vi", "format": "html"}
     with serving(worker, max_texts=1) as (port, server):
-        asking = threading.Thread(target=lambda: answers.append(send(port, "/translate", body)))
-        asking.start()
-        until(lambda: len(worker.batches) == 1)
+        asking = asked(worker, lambda: answers.append(send(port, "/translate", body)))
         server.handle_exit(15, None)
         worker.released.set()
         asking.join(20)
@@ -170,9 +174,7 @@ def test_a_stream_that_is_not_complete_at_the_end_says_so() -> None:
         connection.close()
 
     with serving(worker, gate=gate, drain_s=0) as (port, server):
-        asking = threading.Thread(target=ask)
-        asking.start()
-        until(lambda: len(worker.batches) == 1)
+        asking = asked(worker, ask)
         server.handle_exit(15, None)
         asking.join(20)
         worker.released.set()
@@ -186,9 +188,7 @@ def test_what_takes_too_long_at_the_end_is_refused_and_not_counted() -> None:
     gate = Counting()
     answers: list[Any] = []
     with serving(worker, gate=gate, drain_s=0) as (port, server):
-        asking = threading.Thread(target=lambda: answers.append(post(port, "Last.")))
-        asking.start()
-        until(lambda: len(worker.batches) == 1)
+        asking = asked(worker, lambda: answers.append(post(port, "Last.")))
         server.handle_exit(15, None)
         asking.join(20)
         worker.released.set()
@@ -201,9 +201,7 @@ def test_a_second_signal_ends_the_server_without_a_word(caplog: pytest.LogCaptur
     worker.released.clear()
     answers: list[Any] = []
     with serving(worker) as (port, server):
-        asking = threading.Thread(target=lambda: answers.append(post(port, "Last.")))
-        asking.start()
-        until(lambda: len(worker.batches) == 1)
+        asking = asked(worker, lambda: answers.append(post(port, "Last.")))
         server.handle_exit(15, None)
         server.handle_exit(15, None)
         asking.join(20)

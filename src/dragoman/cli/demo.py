@@ -11,7 +11,7 @@ from dragoman.cli.options import RecipeSettings
 
 INSTRUCTIONS = """\
 1. Put your sentence pairs into two files that match line by line, such as train.en and train.vi, and a few hundred more
-   into dev.en and dev.vi.
+   into dev.en and dev.vi. From one translation memory (.tmx) or table, `dragoman split` makes these files.
 2. dragoman train own-files --set data.source=en --set data.target=vi --set data.root=YOUR_FOLDER --out runs/mine
 3. dragoman translate runs/mine < new.en > new.vi"""
 

@@ -14,11 +14,11 @@ from dragoman.cli.console import note
 from dragoman.data.lines import COMPRESSED, LONGEST_LINE, read_lines, without_mark
 from dragoman.errors import InputError
 
-TABLES = {".tsv": "tsv", ".jsonl": "jsonl", ".tmx": "tmx"}
-"""Endings of files that hold both sides, and the setting that names such a file."""
-
 if TYPE_CHECKING:
     from dragoman.inference.translator import Translator
+
+TABLES = {".tsv": "tsv", ".jsonl": "jsonl", ".tmx": "tmx"}
+"""Endings of files that hold both sides, and the setting that names such a file."""
 
 
 def read_sentences(path: Path) -> list[str]:

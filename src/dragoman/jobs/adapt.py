@@ -71,7 +71,7 @@ ADAPTERS_RATE = 5
 """How many times as fast adapters learn, which start from nothing."""
 LEAST_SHARE, LARGEST_SHARE = 0.75, 0.9
 """Bounds of the default share of general pairs that come from a corpus."""
-ENOUGH_PASSES = 5
+DOMAIN_PASSES = 5
 """Passes over the domain that the default share leaves time for."""
 TRANSLATIONS_SHARE = 0.5
 """Default share of translations by the base, which is most often large and slow to train."""
@@ -85,7 +85,7 @@ class AdaptationSettings:
     """Time of training; it may end earlier."""
     method: MethodName = "full"
     mix: float | None = None
-    """Share of general pairs among those trained on; with 0 nothing is done against forgetting, None leaves it to `share_of`."""
+    """Share of general pairs among those trained on; with 0 nothing is done against forgetting, None leaves it to `_share`."""
     general: Path | None = None
     """Folder with general dev.SOURCE and dev.TARGET, and perhaps train and test; by default the base's own corpora."""
     assignments: Sequence[str] = ()
@@ -123,7 +123,8 @@ def adapt(
     _check_base(base)
     domain = in_folder(base, data)
     general = general_of(base, chosen.general)
-    share = _share(base, domain, general, chosen=chosen, mixed=Mixture.load(out / FOLDER) if resume else None)
+    mixture = Mixture.load(out / FOLDER) if resume else None
+    share = _share(base, general, size := measured(base, domain), chosen=chosen, mixed=mixture)
     first = adapted_recipe(base, Mixture(section_of(domain), 1, 1.0, "dev"), chosen)
     _check_fit(base, first.data)
     with run_lock(out):
@@ -133,11 +134,10 @@ def adapt(
         about = _origin(base, [*files_of(domain, "train", "dev", "test"), *general.files], chosen.method, share=share)
         remember(place / "origin.json", about, resume=resume)
         record(out, [place / "origin.json"])
-        mixture = Mixture.load(place)
         if mixture is None:
             if (unknown := remark(base, pairs_of(domain, "train"), corpus_files(domain.train[0], domain))) is not None:
                 listener.say(unknown)
-            mixture, translations = Mixer(base, place, share).mix(domain, general)
+            mixture, translations = Mixer(base, place, share, size).mix(domain, general)
             if translations:
                 listener.say(
                     "The corpus of the base is not here: so that it forgets nothing, the base translates sentences of the domain."
@@ -163,20 +163,20 @@ def adapt(
 
 
 def _share(
-    base: Run, domain: DataSettings, general: General, *, chosen: AdaptationSettings, mixed: Mixture | None
+    base: Run, general: General, size: tuple[int, float], *, chosen: AdaptationSettings, mixed: Mixture | None
 ) -> float:
-    """Return the share of general pairs: that which was asked for, or that of the texts that are `mixed` already."""
+    """Return the share of general pairs: that which was asked for, that of texts that are `mixed` already, or what suits."""
     if chosen.mix is not None:
         return chosen.mix
     if mixed is not None:
         return mixed.share
     if general.train is None:
         return TRANSLATIONS_SHARE
-    return share_of(base, *measured(base, domain), minutes=chosen.minutes)
+    return share_of(base, *size, minutes=chosen.minutes)
 
 
 def share_of(base: Run, pairs: int, tokens: float, *, minutes: float) -> float:
-    """Return the share of general pairs that come from a corpus: as many as leave time for `ENOUGH_PASSES` over the domain.
+    """Return the share of general pairs that come from a corpus: as many as leave time for `DOMAIN_PASSES` over the domain.
 
     The domain has so many `pairs` of so many `tokens` each. The time is reckoned by the speed at which the base was trained.
     """
@@ -184,7 +184,7 @@ def share_of(base: Run, pairs: int, tokens: float, *, minutes: float) -> float:
     if not cost.get("seconds") or not cost.get("tokens"):
         return LEAST_SHARE
     seen = cost["tokens"] / cost["seconds"] * 60 * minutes
-    return round(min(LARGEST_SHARE, max(LEAST_SHARE, 1 - ENOUGH_PASSES * pairs * tokens / seen)), 2)
+    return round(min(LARGEST_SHARE, max(LEAST_SHARE, 1 - DOMAIN_PASSES * pairs * tokens / seen)), 2)
 
 
 def adapted_recipe(base: Run, mixture: Mixture, settings: AdaptationSettings) -> Recipe:

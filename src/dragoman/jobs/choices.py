@@ -25,7 +25,7 @@ It was far ahead at 2.6 million and still is at 6.7, an hour of a core (there th
 that is chosen for it, it then has what a Transformer has at 8.3 with a plain one.
 """
 RECURRENT_TEXT = 250_000
-"""Target tokens in a pass up to which a recurrent model learns more than a Transformer, whatever the budget.
+"""Target tokens in a pass up to which a recurrent model learns more than a Transformer, however long the time is.
 
 At 54,000, after 60 passes, it has 6.2 BLEU, and a Transformer 3.9. At 240,000 it has 15.0 after 6 million tokens, a Transformer
 10.9 after 2 million; not measured with more.

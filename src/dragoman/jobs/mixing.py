@@ -222,10 +222,12 @@ class Mixer:
     place: Path
     share: float
     """Share of general pairs among all."""
+    size: tuple[int, float]
+    """What `measured` says of the domain."""
 
     def mix(self, domain: DataSettings, general: General) -> tuple[Mixture, list[CorpusTranslation]]:
         """Write all texts but what the base must translate, which is returned; `Mixture.save` may follow only then."""
-        pairs, tokens = measured(self.run, domain)
+        pairs, tokens = self.size
         repeat = max(1, min(REPEATS, ENOUGH // pairs))
         wanted = round(pairs * repeat * self.share / (1 - self.share))
         corpora: dict[str, Tables] = {

@@ -14,7 +14,7 @@ from dragoman.atomic import replacing
 from dragoman.data.corpus import Pair, read_pairs
 from dragoman.data.settings import DataSettings
 from dragoman.doctor.chunk import Chunk, chunks
-from dragoman.doctor.hashes import Hashes
+from dragoman.doctor.hashes import Hashes, numbered
 from dragoman.errors import CorpusError, InputError, SettingsError, number_of
 
 HELD, FEWEST = 1000, 200
@@ -55,7 +55,7 @@ def split(
     Dev and test are drawn by a hash from the pairs that have neither side in common with another pair (case, digits,
     punctuation and spaces do not count): a model has not seen them in training, and no training pair is lost. By default each
     has a twentieth of all pairs, at most 1,000 (a tenth for up to 200), and at most a quarter of such pairs. The corpora are read
-    twice; memory grows by 20 bytes a pair. CorpusError if they cannot be read or have too few such pairs.
+    twice; memory grows by 90 bytes a pair. CorpusError if they cannot be read or have too few such pairs.
     """
     for name, count in (("dev", dev), ("test", test)):
         if count is not None and count < (name == "dev"):
@@ -106,8 +106,8 @@ def _parts(
     """Return the part of each pair, a place in `PARTS` or `_LEFT_OUT`; as many of dev and test as are `wanted`, or as usual."""
     alone = filled.copy()
     for side in hashes:
-        _, numbers, counts = np.unique(side, return_inverse=True, return_counts=True)
-        alone &= counts[numbers] == 1
+        _, numbers = numbered(side)
+        alone &= np.bincount(numbers)[numbers] == 1
     candidates = np.flatnonzero(alone)
     usual = min(HELD, max(len(filled) // 20, min(FEWEST, len(filled) // 10)), len(candidates) // 4)
     dev, test = (usual if one is None else one for one in wanted)
