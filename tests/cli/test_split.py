@@ -39,6 +39,7 @@ def test_two_files_say_their_languages(tmp_path: Path) -> None:
 def test_what_cannot_be_split_is_refused(memory: Path, tmp_path: Path) -> None:
     out = ("--out", tmp_path / "out")
     assert "give them with --from and --to" in refusal("split", memory, *out)
+    assert "both languages are `en`; give two" in refusal("split", memory, "--from", "en", "--to", "en", *out)
     assert "give two files that match line by line, or .tsv" in refusal("split", memory, tmp_path / "a.en", *out)
     assert "give two files that match line by line, or .tsv" in refusal("split", tmp_path / "a.en", *out)
     message = refusal("split", memory, "--from", "en", "--to", "de", *out)

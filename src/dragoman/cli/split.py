@@ -37,10 +37,12 @@ def split(
     from dragoman.settings import parse
 
     tables, (source, target) = corpora_of(files, (source_language, to))
-    if source is None or target is None or source == target:
+    if source is None or target is None:
         raise InputError(
             "the names of these files do not say what their two languages are; give them with --from and --to"
         )
+    if source == target:
+        raise InputError(f"both languages are `{source}`; give two with --from and --to")
     data = parse(DataSettings, {"source": source, "target": target, "train": tables})
     display = ProgressDisplay()
     try:
