@@ -17,6 +17,19 @@ def test_a_gpu_is_taken_where_it_is_wanted_and_there(monkeypatch: pytest.MonkeyP
     assert choose_device(requested).type == device
 
 
+def test_a_gpu_builds_no_plan_for_each_new_shape_of_a_batch(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    before = torch.backends.cuda.cudnn_sdp_enabled()
+    torch.backends.cuda.enable_cudnn_sdp(True)
+    try:
+        choose_device("cpu")
+        assert torch.backends.cuda.cudnn_sdp_enabled()
+        choose_device("auto")
+        assert not torch.backends.cuda.cudnn_sdp_enabled()
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(before)
+
+
 def test_a_gpu_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(InputError, match=r"`cuda` .* no GPU .* choose `cpu` or `auto`"):

@@ -7,12 +7,19 @@ from dragoman.machine.memory import peak_resident_memory
 
 
 def choose_device(requested: str) -> torch.device:
-    """Return the device called `requested`; `auto` is a GPU if there is one."""
+    """Return the device called `requested`; `auto` is a GPU if there is one.
+
+    On a GPU, attention is no longer computed by cuDNN, which builds a plan for each new shape of a batch. Nearly all batches
+    differ in shape: on an H200 a training step of a small Transformer took 0.48 s, of which 0.43 s went into plans.
+    """
     if requested not in ("auto", "cpu", "cuda"):
         raise InputError(f"unknown device `{requested}`; choose auto, cpu or cuda")
     if requested == "cuda" and not torch.cuda.is_available():
         raise InputError("`cuda` was requested, but no GPU is available; choose `cpu` or `auto`")
-    return torch.device("cuda" if requested != "cpu" and torch.cuda.is_available() else "cpu")
+    if requested == "cpu" or not torch.cuda.is_available():
+        return torch.device("cpu")
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    return torch.device("cuda")
 
 
 def peak_memory(device: torch.device) -> int | None:

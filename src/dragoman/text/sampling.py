@@ -13,26 +13,24 @@ from typing import NamedTuple
 from dragoman.text.vocabulary import UNK, Vocabulary
 
 CACHED_TOKENS = 1 << 19
-"""Tokens in cached segmentations, about 80 MB; frequent words come early, so later ones are not cached."""
+"""Characters of cached words (BPE), or pieces they may end with (unigram, about 80 MB); frequent words come early."""
 
 UNKNOWN_PENALTY = 10.0
 """How much lower an unknown character scores than the worst token, as in SentencePiece."""
+
+NO_MERGE = 1 << 62
+"""The rank of two pieces that give no piece."""
 
 CutWord = Callable[[str, random.Random, float], Sequence[int]]
 """Samples the ids of one word at a rate above 0."""
 
 
-class _State:
-    """A segmented word, and its possible merges, best first."""
+class _Word(NamedTuple):
+    """How byte pair encoding without dropout segments a word."""
 
-    __slots__ = ("ids", "merged", "merges", "pieces")
-
-    def __init__(self, pieces: tuple[str, ...], vocabulary: Vocabulary, special: frozenset[int]) -> None:
-        joined = ((vocabulary.id(left + right), at) for at, (left, right) in enumerate(pairwise(pieces)))
-        self.pieces = pieces
-        self.ids = merge_unknown([vocabulary.id(piece) for piece in pieces])
-        self.merges = [at for rank, at in sorted(joined) if rank not in special]
-        self.merged: list[_State | None] = [None] * len(self.merges)
+    merges: tuple[int, ...]
+    """Where each merge is done, in order: the index of its left piece."""
+    ids: Sequence[int]
 
 
 class BpeDropout:
@@ -44,47 +42,62 @@ class BpeDropout:
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self._vocabulary = vocabulary
-        self._special = frozenset(vocabulary.special.all)
-        self._words: dict[str, _State] = {}
-        self._states: dict[tuple[str, ...], _State] = {}
+        special = frozenset(vocabulary.special.all)
+        self._ranks = {piece: rank for rank, piece in enumerate(vocabulary) if rank not in special}
+        self._words: dict[str, _Word] = {}
         self._cached = 0
 
     def __call__(self, word: str, rng: random.Random, rate: float) -> Sequence[int]:
-        """Sample the ids of `word`."""
-        state, draw = self._words.get(word) or self._start(word), rng.random
+        """Sample the ids of `word`.
+
+        How many best merges in a row are kept is drawn at once, from a geometric distribution: mostly it is all of them.
+        """
+        known = self._words.get(word) or self._segment(word)
+        kept = math.log(1.0 - rng.random()) / math.log1p(-rate)
+        if kept >= len(known.merges):
+            return known.ids
+        pieces = list(word)
+        for at in known.merges[: int(kept)]:
+            pieces[at : at + 2] = [pieces[at] + pieces[at + 1]]
+        self._merge(pieces, rng.random, rate, dropped=True)
+        return self._ids_of(pieces)
+
+    def _segment(self, word: str) -> _Word:
+        """Return how a new word is segmented without dropout."""
+        pieces = list(word)
+        known = _Word(tuple(self._merge(pieces, lambda: 1.0, 0.0)), self._ids_of(pieces))
+        if self._cached < CACHED_TOKENS:
+            self._cached += len(word)
+            self._words[word] = known
+        return known
+
+    def _merge(self, pieces: list[str], draw: Callable[[], float], rate: float, *, dropped: bool = False) -> list[int]:
+        """Merge `pieces` until each merge possible is dropped, and return where; `dropped`: the best one already is, once."""
+        ranks = [self._rank(pair) for pair in pairwise(pieces)]
+        merges: list[int] = []
         while True:
-            for choice, merged in enumerate(state.merged):
-                if draw() >= rate:
-                    state = merged or self._merge(state, choice)
+            left = ranks
+            while (best := min(left, default=NO_MERGE)) != NO_MERGE:
+                at = left.index(best)
+                if not dropped and draw() >= rate:
                     break
+                left = left.copy() if left is ranks else left
+                left[at], dropped = NO_MERGE, False
             else:
-                return state.ids
+                return merges
+            merges.append(at)
+            pieces[at : at + 2] = [pieces[at] + pieces[at + 1]]
+            del ranks[at]
+            for changed in range(max(at - 1, 0), min(at + 1, len(ranks))):
+                ranks[changed] = self._rank((pieces[changed], pieces[changed + 1]))
 
-    def _start(self, word: str) -> _State:
-        """Return the state of a new word."""
-        state = self._state(tuple(word))
-        if self._cached < CACHED_TOKENS:
-            self._words[word] = state
-        return state
+    def _rank(self, pair: tuple[str, str]) -> int:
+        """Return when the merge of two pieces was learned: the id of what they give."""
+        return self._ranks.get(pair[0] + pair[1], NO_MERGE)
 
-    def _merge(self, state: _State, choice: int) -> _State:
-        """Return the state after one of the merges possible."""
-        at, pieces = state.merges[choice], state.pieces
-        merged = self._state((*pieces[:at], pieces[at] + pieces[at + 1], *pieces[at + 2 :]))
-        if self._cached < CACHED_TOKENS:
-            state.merged[choice] = merged
-        return merged
-
-    def _state(self, pieces: tuple[str, ...]) -> _State:
-        """Return the one state for `pieces`."""
-        state = self._states.get(pieces)
-        if state is None:
-            state = _State(pieces, self._vocabulary, self._special)
-            if self._cached < CACHED_TOKENS:
-                self._cached += len(pieces)
-                self._states[pieces] = state
-        return state
+    def _ids_of(self, pieces: Sequence[str]) -> Sequence[int]:
+        """Return the ids of pieces."""
+        return merge_unknown([self._ranks.get(piece, UNK) for piece in pieces])
 
 
 class _LastPiece(NamedTuple):
