@@ -1,5 +1,7 @@
 """The choice of a device."""
 
+import warnings
+
 import pytest
 import torch
 
@@ -26,6 +28,9 @@ def test_a_gpu_builds_no_plan_for_each_new_shape_of_a_batch(monkeypatch: pytest.
         assert torch.backends.cuda.cudnn_sdp_enabled()
         choose_device("auto")
         assert not torch.backends.cuda.cudnn_sdp_enabled()
+        warnings.warn(
+            "Attempting to run cuBLAS, but there was no current CUDA context! Attempting to ...", stacklevel=1
+        )
     finally:
         torch.backends.cuda.enable_cudnn_sdp(before)
 
