@@ -6,6 +6,7 @@ from functools import partial
 
 import torch
 
+from dragoman.jobs.choices import FILLED
 from dragoman.jobs.memory import example, longest, objective_of
 from dragoman.jobs.parts import model_of, replica_count, splittable
 from dragoman.machine.compute_plan import ComputePlan, adopt
@@ -65,13 +66,13 @@ def measure_speed(
 ) -> float:
     """Return how many target tokens per second the model of `recipe` learns from on this machine, in a few seconds.
 
-    It is trained as in the first phase of its training. Where several `processes` share it, this one computes its share of a
-    batch, and the others are taken to be as fast. Torch's random state is unchanged. What `say` is told is that C++ code is
-    compiled.
+    It is trained as in the first phase of its training, in batches as full as real ones are on average. Where several
+    `processes` share it, this one computes its share of a batch, and the others are taken to be as fast. Torch's random state is
+    unchanged. What `say` is told is that C++ code is compiled.
     """
     training = recipe.training
     length = longest(recipe, LENGTH)
-    rows = min(training.batch_tokens, LARGEST) // length // (processes if splittable(recipe) else 1)
+    rows = int(FILLED * min(training.batch_tokens, LARGEST)) // length // (processes if splittable(recipe) else 1)
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []), threads_restored():
         torch.set_num_threads(training.threads or torch.get_num_threads())
         batch = example(recipe, max(rows, 1), length, vocabularies=vocabularies).to(device)
