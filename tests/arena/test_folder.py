@@ -39,6 +39,14 @@ def test_a_job_is_done_when_its_result_is_there(folder: Folder) -> None:
     assert folder.done(job) and folder.result(job) == {"bleu": 3.5}
 
 
+@pytest.mark.parametrize("damaged", ["", '{"bleu": 3.', "3.5", "[[1, 2]]"])
+def test_a_job_whose_result_is_damaged_is_to_be_done_again(folder: Folder, damaged: str) -> None:
+    job = jobs_of()["rnn/seed-1"]
+    folder.run(job).mkdir(parents=True)
+    (folder.run(job) / "result.json").write_text(damaged, encoding="utf-8")
+    assert not folder.done(job) and folder.result(job) is None
+
+
 def test_a_damaged_file_counts_as_none(folder: Folder) -> None:
     job = jobs_of()["rnn/seed-1"]
     folder.run(job).mkdir(parents=True)

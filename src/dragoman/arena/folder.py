@@ -31,8 +31,8 @@ class Folder:
         return _read(self.run(job) / "result.json")
 
     def done(self, job: Job | str) -> bool:
-        """Tell whether a job has its result, which is written atomically."""
-        return (self.run(job) / "result.json").exists()
+        """Tell whether a job has its result; one that was damaged is measured again."""
+        return self.result(job) is not None
 
     def failure(self, job: Job) -> str | None:
         """Return why a job failed, if it did."""
@@ -88,8 +88,9 @@ def _planned(job: Job) -> Any:
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    """Read a JSON file; None if it is missing or damaged."""
+    """Read the table in a JSON file; None if it is missing or damaged."""
     try:
-        return dict(load_json(path))
+        found = load_json(path)
     except (OSError, ValueError):
         return None
+    return found if isinstance(found, dict) else None
