@@ -11,9 +11,11 @@ from tests.tiny import Trained, dragoman, recipe, refusal
 
 from dragoman.data.corpus import Pair, read_pairs
 from dragoman.data.settings import PhrasebookSettings
+from dragoman.errors import InputError
 from dragoman.inference.confidence.calibration import FILE
-from dragoman.jobs.calibrate import PICTURE, dev_pairs
+from dragoman.jobs.calibrate import PICTURE, check_unseen, dev_pairs
 from dragoman.jobs.train import fit
+from dragoman.runs.folder import open_run
 from dragoman.runs.lock import run_lock
 
 LINES = "I love cats.\n\nThis is a book.\n"
@@ -123,6 +125,12 @@ def test_text_that_the_run_was_trained_on_is_refused(tmp_path: Path) -> None:
     corpus = f"data.train=[{{source: {train[0]}, target: {train[1]}}}]"
     fit(recipe("rnn", corpus, "training.steps=1"), tmp_path / "own")
     assert "was trained on" in refused_at_once(tmp_path / "own", "--on", *train)
+    fit(recipe("rnn", "training.steps=1"), tmp_path / "other")
+    adapted = open_run(tmp_path / "other")
+    check_unseen(adapted, train[0])
+    adapted.manifest["adapted"] = {"runs": [str(tmp_path / "gone"), str(tmp_path / "own"), str(adapted.folder)]}
+    with pytest.raises(InputError, match="was trained on"):
+        check_unseen(adapted, train[0])
 
 
 @pytest.mark.parametrize("threshold", ["0", "-1", "100.5", "nan", "inf"])

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -16,7 +17,7 @@ from dragoman.data.corpus import Pair, corpus_files, read_pairs
 from dragoman.data.ledger import write_recorded
 from dragoman.data.lines import read_lines
 from dragoman.decoding.settings import ALONE
-from dragoman.errors import InputError
+from dragoman.errors import InputError, RunError
 from dragoman.inference.confidence.alarms import ALARMS, AlarmLimits, limits_from, measured, raise_alarms
 from dragoman.inference.confidence.assessor import Assessor
 from dragoman.inference.confidence.calibration import (
@@ -306,10 +307,24 @@ def check_place(run: Path) -> None:
 
 
 def check_unseen(run: Run, path: Path) -> None:
-    """Raise InputError for a file that a run was trained on: it translates that better than anything it will be given."""
-    data, sums = run.recipe.data, run.manifest.get("data", {})
+    """Raise InputError for a file that a run was trained on, which it translates better than anything it will be given.
+
+    That is also what the run was trained on from which it was adapted, if that is still where it was.
+    """
+    known = [run]
+    for one in known:
+        for folder in one.manifest.get("adapted", {}).get("runs", []):
+            if all(Path(folder) != other.folder for other in known):
+                with suppress(RunError):
+                    known.append(open_run(folder))
     trained, held_out = (
-        {sums.get(str(file)) for one in some for file in corpus_files(one, data)} for some in (data.train, data.dev)
+        {
+            one.manifest.get("data", {}).get(str(file))
+            for one in known
+            for corpus in getattr(one.recipe.data, part)
+            for file in corpus_files(corpus, one.recipe.data)
+        }
+        for part in ("train", "dev")
     )
     if path.is_file() and file_checksum(path) in trained - held_out - {None}:
         raise InputError(
