@@ -85,6 +85,18 @@ def test_a_label_unseen_in_training_is_named_with_its_line_and_the_known_ones(tm
         check_known(documents, ["a", "b"])
 
 
+def test_labels_that_are_whole_texts_are_shortened(tmp_path: Path):
+    long = "word " * 1000
+    with pytest.raises(CorpusError, match=r"has no text after its label `word word .*") as without_text:
+        read_labelled(table(tmp_path, f"{long}\t \n"))
+    one = table(tmp_path, f"{long}\tx\n")
+    with pytest.raises(CorpusError, match=r"has only one label, `word word .*") as alone:
+        labels_of(read_labelled(one), one)
+    with pytest.raises(CorpusError, match=r"known: word .* and 988 others") as unseen:
+        check_known(read_labelled(one), [f"{long}{number}" for number in range(1000)])
+    assert all(len(str(found.value)) < 1000 for found in (without_text, alone, unseen))
+
+
 def test_a_document_is_its_sentences_with_an_end_between_them():
     codec = learn_codec(WordsSettings(minimum_count=1), ["one two ."])
     one, two, point = codec.encode("one two .")
