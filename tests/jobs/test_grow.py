@@ -186,6 +186,17 @@ def test_no_run_need_grow_for_a_character_in_one_line_of_many(trained: Trained, 
     assert told.startswith("Note: the vocabulary lacks") and "dragoman grow" not in told
 
 
+def test_no_run_need_grow_for_characters_that_it_would_not_get(trained: Trained, tmp_path: Path) -> None:
+    base, files = open_run(trained("transformer")), [tmp_path / "train.en", tmp_path / "train.vi"]
+    pairs = [Pair("We see ʔ.", "mèo ʔ", ""), Pair("We see ə ə.", "mèo", ""), Pair("We see cats.", "mèo", "")]
+    told = remark(base, pairs, files)
+    assert told is not None and told.startswith("Note: ") and "in 3 of its 6 lines, too few to matter" in told
+    for path, lines in zip(files, zip(*((one.source, one.target) for one in pairs), strict=True), strict=True):
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    with pytest.raises(InputError, match="nothing to add"):
+        grow_run(base.folder, tmp_path / "grown", source=files[:1], target=files[1:])
+
+
 def test_adapt_says_which_characters_are_unknown_and_what_to_do(trained: Trained, tmp_path: Path) -> None:
     base, domain = trained("transformer"), texts(tmp_path / "domain")
     (domain / "train.en").write_text("We see cats. ʔə\n" * 10 + "We see cats.\n" * 30, encoding="utf-8")

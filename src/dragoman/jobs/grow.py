@@ -114,20 +114,21 @@ def grow_rows(before: Model, after: Model, rows: tuple[Sequence[Sequence[int]], 
 def remark(run: Run, pairs: Iterable[Pair], files: Sequence[Path]) -> str | None:
     """Return a sentence about characters of pairs that a run's vocabularies lack, if there are any, and what to do.
 
-    `files` are those of the pairs, the source first.
+    `files` are those of the pairs, the source first. `grow_run` is named only where it would add a character.
     """
-    counts, lines, odd = Counter[str](), 0, 0
+    counts, sides, lines, odd = Counter[str](), (Counter[str](), Counter[str]()), 0, 0
     for pair in islice(pairs, COUNTED):
-        for codec, text in ((run.source, pair.source), (run.target, pair.target)):
+        for codec, text, side in ((run.source, pair.source, sides[0]), (run.target, pair.target, sides[1])):
             found = unknown_characters(codec, text)
             counts.update(found)
+            side.update(set(found))
             lines, odd = lines + 1, odd + bool(found)
     if not counts:
         return None
     shown = " ".join(one for one, _ in counts.most_common(SHOWN)) + (" ..." if len(counts) > SHOWN else "")
     missing, (source, target) = number_of(len(counts), "character"), map(shell_path, files[:2])
     what = f"the vocabulary lacks {missing} of the new text ({shown}), in {odd:,} of its {lines:,} lines"
-    if odd < RARE * lines:
+    if odd < RARE * lines or all(count < LEAST for side in sides for count in side.values()):
         return f"Note: {what}, too few to matter: they are read as <unk> and never written."
     return (
         f"Warning: {what}; to add what it lacks, let `dragoman grow {shell_path(run.folder)} --source {source} --target {target} "
