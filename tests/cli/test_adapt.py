@@ -6,6 +6,8 @@ import pytest
 from tests.jobs.test_mixing import texts
 from tests.tiny import Trained, dragoman
 
+from dragoman.jobs.adapt import LARGEST_SHARE, LEAST_SHARE, TRANSLATIONS_SHARE
+
 FEW = ("--set", "training.steps=2", "--set", "training.threads=1")
 
 
@@ -38,3 +40,9 @@ def test_ctrl_c_says_how_to_go_on(trained: Trained, tmp_path: Path, monkeypatch:
     found = dragoman("adapt", trained("rnn"), "--data", texts(tmp_path / "domain"), "--out", tmp_path / "run")
     assert (found.code, found.output) == (130, "")
     assert "--resume" in found.errors
+
+
+def test_help_says_which_shares_are_the_default() -> None:
+    told = " ".join(dragoman("adapt", "--help").output.split())
+    assert f"{LEAST_SHARE} to {LARGEST_SHARE} if they are of a corpus" in told
+    assert f"{TRANSLATIONS_SHARE} if the run translates them" in told

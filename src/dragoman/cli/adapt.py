@@ -38,8 +38,8 @@ Mix = Annotated[
     typer.Option(
         parser=number("a share from 0 to 0.9", lambda one: 0 <= one <= 0.9),
         metavar="SHARE",
-        help="Share of general pairs in the training data, so that nothing is forgotten. [default: 0.75 if they are of a corpus, "
-        "0.5 if the run translates them]",
+        help="Share of general pairs in the training data, so that nothing is forgotten. [default: 0.75 to 0.9 if they are of a "
+        "corpus, as time allows; 0.5 if the run translates them]",
     ),
 ]
 
