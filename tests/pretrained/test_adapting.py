@@ -9,7 +9,7 @@ from tests.jobs.test_mixing import rows, texts
 from tests.pretrained.folders import FAMILIES, write_model
 from tests.slow import some
 
-from dragoman.errors import InputError
+from dragoman.errors import InputError, SettingsError
 from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
 from dragoman.jobs.adapt import AdaptationSettings, MethodName, adapt
@@ -69,9 +69,29 @@ def test_a_model_of_many_languages_must_be_told_which(tmp_path: Path) -> None:
     data = texts(tmp_path / "domain", languages=way)
     with pytest.raises(InputError, match=r"does not say between which two .*data\.source"):
         adapt(tmp_path / "base", data, tmp_path / "run", settings=AdaptationSettings(mix=0.0, assignments=FEW))
+    other = AdaptationSettings(mix=0.0, assignments=(*FEW, "data.source=eng", f"data.target={way[1]}"))
+    with pytest.raises(SettingsError, match=r"`data\.source` is `eng`, which is not one of .*did you mean `eng_Latn`"):
+        adapt(tmp_path / "base", data, tmp_path / "run", settings=other)
     named = (*FEW, f"data.source={way[0]}", f"data.target={way[1]}")
     adapt(tmp_path / "base", data, tmp_path / "run", settings=AdaptationSettings(mix=0.0, assignments=named))
     assert judge(tmp_path / "run").domain.sentences == 12
+
+
+@pytest.mark.parametrize("name", ["nllb", "mbart50"])
+def test_an_adapted_model_of_many_languages_can_be_adapted_between_others(name: str, tmp_path: Path) -> None:
+    way = WAYS[name]
+    import_model(str(write_model(tmp_path / "model", name)), tmp_path / "base", languages=way)
+    data = texts(tmp_path / "domain", languages=way)
+    adapt(tmp_path / "base", data, tmp_path / "run", settings=AdaptationSettings(mix=0.0, assignments=FEW))
+    named = (*FEW, f"data.source={way[1]}", f"data.target={way[0]}")
+    adapt(tmp_path / "run", data, tmp_path / "back", settings=AdaptationSettings(assignments=named))
+    learned = open_run(tmp_path / "back").recipe.data
+    assert {one.languages for one in (*learned.train, *learned.dev)} == {way[::-1]}
+    assert list((tmp_path / "back" / "mixed").glob("general-train-*.jsonl")), "translated the other way"
+    assert learned.directions.trained == (way[::-1],) and judge(tmp_path / "back").general is None
+    same = AdaptationSettings(mix=0.0, assignments=(*FEW, f"data.source={way[0]}", f"data.target={way[1]}"))
+    adapt(tmp_path / "run", data, tmp_path / "on", settings=same)
+    assert judge(tmp_path / "on").general is not None, "its own dev set is that of before"
 
 
 def test_translations_that_do_not_fit_into_the_model_are_not_learned(

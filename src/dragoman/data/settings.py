@@ -10,7 +10,7 @@ from pydantic import AliasChoices, Field, WrapValidator, model_validator
 
 from dragoman.data.directions import Direction, Directions
 from dragoman.settings import Settings
-from dragoman.text.frames import shortened
+from dragoman.text.frames import near, shortened
 from dragoman.text.tags import SYNTHETIC, tag_pieces
 
 Language = Annotated[str, Field(min_length=1)]
@@ -337,7 +337,7 @@ class DataSettings(Settings):
             own = getattr(self, name)
             if self.languages and own not in (None, *self.languages):
                 raise ValueError(
-                    f"`data.{name}` is `{own}`, which is not one of `data.languages`{self._known}; set one of them, or null"
+                    f"`data.{name}` is `{own}`, which is not one of `data.languages`{near(own, self.languages)}"
                 )
         for language in self.tags:
             if re.fullmatch(r"\w[\w-]*", language) is None:

@@ -235,13 +235,18 @@ def _rate(base: Run, method: MethodName) -> float:
 
 
 def _opened(folder: Path, settings: AdaptationSettings) -> Run:
-    """Open the base; the languages of an imported model of many may be among the assignments."""
+    """Open the base; the languages of an imported model of many may be among the assignments.
+
+    If it was adapted between others before, the corpora of that say nothing about these.
+    """
     base = open_run(folder)
-    given = override({}, settings.assignments).get("data") or {}
+    data, given = base.recipe.data, override({}, settings.assignments).get("data") or {}
     languages = {name: given[name] for name in ("source", "target") if name in given}
-    if not languages or base.recipe.data.train:
+    framed = bool(base.source.frames or base.target.starts)
+    if (data.train and not framed) or all(getattr(data, name) == one for name, one in languages.items()):
         return base
-    data = base.recipe.data.model_copy(update=languages)
+    bare: dict[str, Any] = dict.fromkeys(("train", "dev", "test"), ())
+    data = parse(DataSettings, data.model_dump(mode="json") | bare | languages, f"the assignments, for {folder}")
     return replace(base, recipe=base.recipe.model_copy(update={"data": data}))
 
 
