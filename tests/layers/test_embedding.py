@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from dragoman.interfaces import PAD, Head
-from dragoman.layers.embedding import OutputLayer, TokenEmbedding
+from dragoman.layers.embedding import OutputLayer, TokenEmbedding, move_padding
 
 IDS = torch.tensor([[4, 5, PAD]])
 
@@ -53,3 +53,22 @@ def test_the_loss_of_a_head_is_that_of_its_logits() -> None:
     torch.testing.assert_close(
         plain, torch.nn.functional.cross_entropy(head(features), labels, reduction="sum").detach()
     )
+
+
+@pytest.mark.parametrize("zeros", [True, False])
+@pytest.mark.parametrize("loss", [True, False])
+def test_a_start_of_zeros_has_no_gradient_but_that_of_its_bias(loss: bool, zeros: bool) -> None:
+    embedding = TokenEmbedding(8, 4)
+    move_padding(embedding, 7)
+    head, features, labels = OutputLayer(4, 8, embedding), torch.randn(5, 4), torch.tensor([1, 2, 3, 4, 5])
+    gradients = []
+    for head.start in (None, 7):
+        head.zero_grad()
+        with torch.no_grad():
+            embedding.weight[7] = 0 if zeros else 1
+        total = head.loss(features, labels, 0.1)[0] if loss else head(features).log_softmax(-1)[:, 4].sum()
+        total.backward()
+        gradients.append((embedding.weight.grad.clone(), head.bias.grad.clone()))
+    (matrix, bias), (other, of_other) = gradients
+    assert matrix[7].all() and torch.equal(matrix[:7], other[:7]) and torch.equal(bias, of_other)
+    assert not other[7].any() if zeros else torch.equal(matrix[7], other[7])

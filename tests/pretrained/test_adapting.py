@@ -18,6 +18,7 @@ from dragoman.pretrained.job import import_model
 from dragoman.pretrained.original import write_original
 from dragoman.pretrained.weights import sinusoid_table
 from dragoman.runs.folder import open_run
+from dragoman.training.checkpoint import own_tensors
 
 FEW = ("training.steps=2", "training.threads=1", "training.device=cpu", "decoding.beam=1", "decoding.maximum_length=12")
 WAYS = {"nllb": ("eng_Latn", "vie_Latn"), "mbart50": ("en_XX", "vi_VN")}
@@ -61,6 +62,28 @@ def test_positions_that_files_hold_are_never_trained(tmp_path: Path) -> None:
     before, after = load_file(file), load_file(tmp_path / "back" / "model.safetensors")
     same = {name for name, tensor in before.items() if torch.equal(tensor.float(), after[name])}
     assert set(rounded) <= same and "model.encoder.layers.0.fc1.weight" not in same
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("training.ema=0.5", "training.batch_tokens=2000", "training.threads=2", "training.weight_decay=0.1"),
+        ("training.optimizer=muon", "training.consistency={kind: r_drop}"),
+        ("training.optimizer=nesterov", "training.momentum=0.9"),
+    ],
+)
+def test_a_decoder_of_marian_starts_with_zeros_as_before(given: tuple[str, ...], tmp_path: Path) -> None:
+    """CTranslate2's own converter takes them for granted."""
+    file = write_model(tmp_path / "model", "marian") / "model.safetensors"
+    tensors = load_file(file)
+    tensors["model.shared.weight"][-1] = 0
+    save_file(tensors, file, {"format": "pt"})
+    import_model(str(tmp_path / "model"), tmp_path / "base", languages=("en", "vi"))
+    chosen = AdaptationSettings(mix=0.0, assignments=(*FEW, *given))
+    adapt(tmp_path / "base", texts(tmp_path / "domain"), tmp_path / "run", settings=chosen)
+    before, after = (own_tensors(open_run(tmp_path / one).load_model(torch.device("cpu"))) for one in ("base", "run"))
+    changed = (before["encoder.embedding.weight"] != after["encoder.embedding.weight"]).any(1)
+    assert changed.float().mean() > 0.5 and not changed[-1]
 
 
 def test_a_model_of_many_languages_must_be_told_which(tmp_path: Path) -> None:

@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Collection
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from dragoman.interfaces import PAD
 from dragoman.layers.cross_entropy import linear_cross_entropy
@@ -21,7 +23,7 @@ class TokenEmbedding(nn.Module):
     have unit variance. Recurrent models need that as much as a Transformer: smaller embeddings fade on their way through the
     gates, and memorising 200 pairs, which takes a model of Bahdanau et al. 120 steps, then takes more than 300
     (`tests/end_to_end/test_by_heart.py`). The padding vector starts at zero and stays zero unless an output layer shares the
-    matrix; masks hide it in either case.
+    matrix (with an exception: `OutputLayer.start`); masks hide it in either case.
     """
 
     def __init__(self, vocabulary: int, width: int, *, scaled: bool = True) -> None:
@@ -65,11 +67,19 @@ class OutputLayer(nn.Module):
             nn.Parameter(nn.init.xavier_uniform_(torch.empty(vocabulary, width))) if tied is None else tied.weight
         )
         self.bias = nn.Parameter(torch.zeros(vocabulary)) if bias else None
+        self.start: int | None = None
+        """Padding, if the decoder starts with it: a row of zeros, as Marian's, then stays so, and its bias alone is trained."""
         self.plan = DEFAULT
 
     def forward(self, features: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch vocab"]:
         """Multiply features by the matrix."""
-        return linear(features, self.weight, self.bias)
+        return linear(features, self._matrix, self.bias)
+
+    @property
+    def _matrix(self) -> Float[Tensor, "vocab width"]:
+        """The matrix, as gradients see it."""
+        kept = self.start is None or self.bias is None or not torch.is_grad_enabled()
+        return self.weight if kept else _ZerosKept.apply(self.weight, self.start)
 
     def narrowed(self, ids: Int[Tensor, " kept"]) -> "NarrowedOutput":
         """Return an output layer over `ids` only, with the current weights."""
@@ -80,8 +90,27 @@ class OutputLayer(nn.Module):
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """Return the label-smoothed and the plain cross-entropy, both summed over tokens."""
         return linear_cross_entropy(
-            features, self.weight, self.bias, labels=labels, smoothing=smoothing, native=self.plan.native
+            features, self._matrix, self.bias, labels=labels, smoothing=smoothing, native=self.plan.native
         )
+
+
+class _ZerosKept(torch.autograd.Function):
+    """A matrix of which one row, if it is all zeros, gets no gradient: so it stays as it is, whatever the optimiser."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, row: int) -> Tensor:
+        """Return the matrix."""
+        ctx.save_for_backward(weight)
+        ctx.row = row
+        return weight.view_as(weight)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        """Remove the gradient of a row of zeros, without a look at it, for which a GPU would have to stop."""
+        (weight,) = ctx.saved_tensors
+        gradients[0][ctx.row] *= weight[ctx.row].any()
+        return gradients[0], None
 
 
 class NarrowedOutput:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, get_args
 
 from pydantic import Field, SerializeAsAny, WrapValidator
 
-from dragoman.layers.embedding import TokenEmbedding, move_padding
+from dragoman.layers.embedding import OutputLayer, TokenEmbedding, move_padding
 from dragoman.models.bytenet import ByteNetSettings, build_bytenet
 from dragoman.models.capabilities import Purpose, capabilities_of
 from dragoman.models.convs2s import ConvolutionalSettings, build_convolutional
@@ -59,12 +59,14 @@ Model = Seq2Seq | MaskedLanguageModel
 
 def build_model(settings: Settings, vocabularies: Vocabularies) -> Model:
     """Build the model that `settings` describe, with weights initialised from torch's random state."""
-    model = _build(settings, vocabularies)
+    model, special = _build(settings, vocabularies), vocabularies.special
     for module in model.modules():
         if isinstance(module, TokenEmbedding):
-            move_padding(module, vocabularies.special.pad)
+            move_padding(module, special.pad)
+        if isinstance(module, OutputLayer) and special.bos == special.pad:
+            module.start = special.bos
         if isinstance(getattr(module, "special", None), SpecialIds):
-            setattr(module, "special", vocabularies.special)  # noqa: B010
+            setattr(module, "special", special)  # noqa: B010
     return model
 
 
