@@ -16,6 +16,7 @@ from dragoman.jobs.average import average_run
 from dragoman.jobs.train import fit
 from dragoman.pretrained.huggingface import export
 from dragoman.pretrained.job import import_model
+from dragoman.pretrained.original import CHANGED, say_changed
 from dragoman.runs.folder import open_run
 from dragoman.runs.recipe import load_recipe
 
@@ -68,6 +69,23 @@ def test_shards_come_back_as_one_file_and_all_else_as_it_was(tmp_path: Path) -> 
 
 
 FEW = ("training.steps=4", "training.validate_every=2", "training.keep=2", "training.threads=1", "training.device=cpu")
+
+
+def test_the_card_of_a_model_that_was_trained_further_says_so(tmp_path: Path) -> None:
+    folder = write_model(tmp_path / "model", "marian")
+    (folder / "README.md").write_text("# opus-mt\n\nBLEU 40\n")
+    import_model(str(folder), tmp_path / "base", languages=("en", "vi"))
+    data = [f'data.{part}=[{{"phrasebook": "{part}", "pairs": 40}}]' for part in ("train", "dev")]
+    further = (f"model.start_from.whole={tmp_path / 'base'}", *FEW, *data)
+    fit(load_recipe(tmp_path / "base" / "recipe.yaml", further), tmp_path / "run")
+    out, _ = export(tmp_path / "run", tmp_path / "out")
+    assert (out / "README.md").read_text() == f"# opus-mt\n\nBLEU 40\n\n{CHANGED}"
+    card = tmp_path / "none"
+    for _ in range(2):  # of a model without a card, changed twice
+        say_changed(card)
+        assert card.read_text() == CHANGED
+    once, _ = export(tmp_path / "base", tmp_path / "unchanged")
+    assert (once / "README.md").read_bytes() == (folder / "README.md").read_bytes()
 
 
 @pytest.mark.slow

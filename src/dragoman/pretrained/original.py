@@ -23,6 +23,13 @@ from dragoman.runs.folder import GROWN, ORIGINAL, Run
 from dragoman.text.imported import Imported
 from dragoman.training.checkpoint import own_tensors
 
+CARD = "README.md"
+"""The model card."""
+CHANGED = (
+    "## Changes\n\nThe weights are no longer the original's: they were trained further with Dragoman, and exported with "
+    "`dragoman export --to huggingface`. Scores and training data in this card are those of the original.\n"
+)
+"""What the card of a changed model says at its end: most licences ask for it, and the rest would be taken for its own."""
 HALVES: Mapping[str, torch.dtype] = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 """Types in which a model takes half of the space, by their names in a configuration."""
 TYPES = ("dtype", "torch_dtype")
@@ -63,10 +70,19 @@ def write_original(run: Run, folder: Path) -> None:
         shutil.copyfile(path, folder / path.name)
     for written, content in grown.items():
         (folder / written).write_bytes(content)
+    if grown or run.manifest.get("start_from"):
+        say_changed(folder / CARD)
     halved = not exact and said in HALVES
     if halved or grown:
         table = config | ({entry: "float32" for entry in TYPES if entry in config} if halved else {})
         (folder / CONFIG).write_text(json.dumps(table, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def say_changed(card: Path) -> None:
+    """Add to a model card, or begin one, that the model was changed."""
+    before = card.read_bytes() if card.exists() else b""
+    if CHANGED.encode() not in before:
+        card.write_bytes((before.rstrip() + b"\n\n" if before else b"") + CHANGED.encode())
 
 
 def _instead(run: Run) -> str:
