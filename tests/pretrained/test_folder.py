@@ -186,6 +186,16 @@ def test_the_folder_of_all_versions_in_the_cache_may_be_given(tmp_path: Path) ->
     assert name_of(str(place)) == name_of(str(snapshot)) == "opus-mt-en-vi"
 
 
+def test_a_version_that_is_not_main_is_taken_if_it_is_the_only_one(tmp_path: Path) -> None:
+    place = tmp_path / "models--Helsinki-NLP--opus-mt-en-vi"
+    snapshot = written(place / "snapshots" / "0123abc")
+    with opened(str(place)) as folder:
+        assert folder == snapshot
+    written(place / "snapshots" / "4567def")
+    with opened(str(place)) as folder:
+        assert folder == place  # which one is meant is not known
+
+
 def test_a_tokeniser_that_is_code_is_refused(tmp_path: Path) -> None:
     own = {"auto_map": {"AutoTokenizer": ["tokenization_own.OwnTokenizer", None]}}
     (written(tmp_path / "model") / "tokenizer_config.json").write_text(json.dumps(own))

@@ -250,10 +250,14 @@ def _cached(name: str) -> Path:
 
 
 def _snapshot(place: Path) -> Path | None:
-    """Return the folder of the files of a model, given that of all its versions in the cache; None if it is not there."""
+    """Return the folder of the files of a model, given that of all its versions in the cache; None if it is not there.
+
+    A single version is taken whatever it is called: one that was downloaded by the name of a commit is not `main`.
+    """
     reference = place / "refs" / "main"
     if not reference.exists():
-        return None
+        versions = list((place / "snapshots").glob("*/"))
+        return versions[0] if len(versions) == 1 else None
     snapshot = place / "snapshots" / reference.read_text(encoding="utf-8").strip()
     return snapshot if snapshot.is_dir() else None
 
