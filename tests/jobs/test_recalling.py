@@ -19,7 +19,7 @@ class Shouter:
     """Translates into capitals, and remembers what it was asked."""
 
     previous = 0
-    too_long = False
+    too_long = ""
     view = HeadSelection()
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Shouter:
         return [replace(one, text=f"{prefix} {one.text}") for one, prefix in zip(found, prefixes, strict=True)]
 
     def attention_maps(self, sources: list[str], targets: list[str], **_options: Any) -> list[Any]:
-        if self.too_long:
+        if self.too_long in sources:
             raise InputError("too long")
         return [word_by_word(*pair) for pair in zip(sources, targets, strict=True)]
 
@@ -96,11 +96,17 @@ def test_similar_sentences_are_those_from_before():
 
 
 def test_attention_is_read_for_known_translations_too():
-    translator, shouter, _ = recalling()
+    translator, _, _ = recalling()
     known, new = translator.translate(["red house", "dog"], attention=True)
     assert known.reading.pair == ("red house", "nhà đỏ") and new.reading == "read"
-    shouter.too_long = True
-    assert translator.translate(["red house"], attention=True)[0].reading is None
+
+
+def test_a_known_sentence_that_is_too_long_for_the_model_keeps_no_other_from_being_read():
+    translator, shouter, _ = recalling()
+    shouter.too_long = "red house"
+    translator.translate(["a dog", "a cat"], attention=True)
+    found = translator.translate(["a dog", "red house", "a cat"], attention=True)
+    assert [one.reading and one.reading.pair for one in found] == [("a dog", "A DOG"), None, ("a cat", "A CAT")]
 
 
 @pytest.mark.parametrize("offers", [False, True])
@@ -141,5 +147,7 @@ def test_a_prefix_that_was_not_written_is_not_reported():
 def test_a_remembered_sentence_that_is_too_long_for_the_model_gives_no_prefix():
     translator, shouter, memory = recalling(near=0.75)
     memory.keep([("a red house", "một nhà đỏ")], confirmed=True)
-    shouter.too_long = True
-    assert translator.translate(["a red hose"])[0].text == "A RED HOSE"
+    memory.keep([("two old cats sleep here", "hai già mèo ngủ đây")], confirmed=True)
+    shouter.too_long = "a red house"
+    long, other = translator.translate(["a red hose", "two old cats sleep there"])
+    assert long.text == "A RED HOSE" and other.text.startswith("hai già mèo ")

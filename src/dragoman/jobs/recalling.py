@@ -5,7 +5,6 @@ of others may begin as that of a similar sentence there, as far as both sentence
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -153,10 +152,8 @@ class RecallingTranslator:
         least = 2.0 if self._near is None else self._near
         best = {number: some[0] for number, some in enumerate(near) if some and some[0].similarity >= least}
         pairs = [(one.source, one.translation) for one in best.values()]
-        with suppress(InputError):
-            for (number, one), reading in zip(
-                best.items(), self._maps(list(best), pairs, previous, to=to), strict=True
-            ):
+        for (number, one), reading in zip(best.items(), self._maps(list(best), pairs, previous, to=to), strict=True):
+            if reading is not None:
                 prefixes[number] = beginning(asked[number], one, self._translator.view.links(reading).possible)
         return prefixes
 
@@ -172,9 +169,8 @@ class RecallingTranslator:
         hits = [number for number, one in enumerate(found) if one.memory is not None and one.memory.is_exact]
         pairs = [(sentences[number], found[number].text) for number in hits]
         read = list(found)
-        with suppress(InputError):
-            for number, reading in zip(hits, self._maps(hits, pairs, previous, to=to), strict=True):
-                read[number] = replace(read[number], reading=reading)
+        for number, reading in zip(hits, self._maps(hits, pairs, previous, to=to), strict=True):
+            read[number] = replace(read[number], reading=reading)
         return read
 
     def _maps(
@@ -184,14 +180,24 @@ class RecallingTranslator:
         previous: Sequence[Sequence[str]] | None,
         *,
         to: Languages,
-    ) -> list[AttentionMap]:
-        """Return the attention of the model for pairs, which stand in the places of the sentences with these numbers."""
+    ) -> list[AttentionMap | None]:
+        """Return the attention of the model for pairs, which stand in the places of the sentences with these numbers.
+
+        There is none for a pair that is too long for the model.
+        """
         if not pairs:
             return []
         sources, targets = zip(*pairs, strict=True)
         before = None if previous is None else [previous[number] for number in numbers]
         languages = to if to is None or isinstance(to, str | Between) else [to[number] for number in numbers]
-        return self._translator.attention_maps(sources, targets, previous=before, to=languages)
+        try:
+            return [*self._translator.attention_maps(sources, targets, previous=before, to=languages)]
+        except InputError:
+            if len(pairs) == 1:
+                return [None]
+            half = len(pairs) // 2
+            parts = ((numbers[:half], pairs[:half]), (numbers[half:], pairs[half:]))
+            return [one for some in parts for one in self._maps(*some, previous, to=to)]
 
     @property
     def _looks(self) -> bool:
