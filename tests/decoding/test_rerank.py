@@ -66,6 +66,13 @@ def test_a_model_without_attention_is_refused() -> None:
     assert str(caught.value) == "this model has no attention over the source; set decoding.coverage_penalty=0"
 
 
+def test_no_logits_are_computed() -> None:
+    without = ToyDecoder()
+    without.table = without.table[:0]
+    found, expected = (rerank(FOUND, one, encoded([3, 11]), beta=1.0, n_best=2) for one in (without, ToyDecoder()))
+    assert found == expected
+
+
 class TwoHeads(ToyDecoder):
     """A decoder of two layers with two heads each, all of which look at the same tokens."""
 

@@ -8,7 +8,6 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, ranked
-from dragoman.decoding.score import score_target
 from dragoman.errors import InputError
 from dragoman.interfaces import Decoder, Encoded, Padded
 from dragoman.special_ids import SPECIAL_IDS, SpecialIds
@@ -34,6 +33,7 @@ def coverage(
     return logarithms.masked_fill(~source, 0.0).sum(-1)
 
 
+@torch.no_grad()
 def rerank(
     hypotheses: Hypotheses,
     decoder: Decoder,
@@ -46,8 +46,9 @@ def rerank(
 ) -> Hypotheses:
     """Add `beta` * `coverage` to each score and keep the `n_best` highest.
 
-    The weights are read by forced decoding and averaged over layers and heads. Deviation: Wu et al. 2016 score every
-    step of the search so, this ranks complete hypotheses. Raises InputError if the model has no attention over the source.
+    The weights are read by forced decoding, without logits, which would need much memory, and averaged over layers and heads.
+    Deviation: Wu et al. 2016 score every step of the search so, this ranks complete hypotheses. Raises InputError if the model
+    has no attention over the source.
     `starts` has what the translations of each sentence begin with after BOS, all of one length; its steps do not count.
     """
     found = hypotheses.alternatives()
@@ -57,11 +58,11 @@ def rerank(
     target = _padded(written, encoded.states.device, special)
     index = torch.tensor(rows, device=encoded.states.device)
     encoded = map_tensors(lambda tensor: tensor.index_select(0, index), replace(encoded, penalty=None))
-    attention = score_target(decoder, encoded, target, need_weights=True).attention
-    if attention is None:
+    output, _ = decoder(target.ids[:, :-1], decoder.start(encoded), need_weights=True)
+    if output.attention is None:
         raise InputError("this model has no attention over the source; set decoding.coverage_penalty=0")
     begun = len(before[0]) if before else 0
-    weights = attention.float().mean((1, 2))[:, begun:]
+    weights = output.attention.float().mean((1, 2))[:, begun:]
     penalties = coverage(weights, target.mask[:, begun + 1 :], encoded.mask).tolist()
     rescored: list[list[Hypothesis]] = [[] for _ in found]
     for row, one, penalty in zip(rows, (one for some in found for one in some), penalties, strict=True):
