@@ -11,6 +11,7 @@ from dragoman.errors import InputError, RunError
 from dragoman.inference.confidence.alarms import Alarm
 from dragoman.inference.confidence.assessor import Assessment, Assessor
 from dragoman.inference.confidence.features import sentence_features
+from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
 from dragoman.metrics.calibration import Isotonic, Logistic
 
@@ -36,6 +37,18 @@ def test_given_translations_are_assessed_as_ones_own(trained: Trained) -> None:
     assert assessor.assess(SOURCES[:1], [found.text]) == [found.assessment]
     (lost,) = assessor.assess(["The 1998 book."], ["Sách sách sách sách sách sách."])
     assert {"repetition", "number lost"} <= {alarm.name for alarm in lost.alarms}
+
+
+def test_a_number_that_was_put_in_place_of_an_unknown_word_is_not_lost(
+    trained: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator = Translator.load(trained("transformer"))
+    codec, text = translator.target, "Sách 1998."
+    made = Translation(text, -1.0, -1.0, ids=tuple(codec.encode(text)))
+    assert codec.special.unk in made.ids and "1998" not in codec.decode(made.ids)
+    monkeypatch.setattr(translator, "translate", lambda *_, **_options: [made])
+    (found,) = Assessor(translator).translate(["Book 1998."], replace_unknowns=True)
+    assert "number lost" not in {alarm.name for alarm in found.assessment.alarms}
 
 
 def test_an_empty_translation_of_something_is_flagged(trained: Trained) -> None:

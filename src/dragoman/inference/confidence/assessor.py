@@ -105,8 +105,8 @@ class Assessor:
         texts = given_texts(sentences, first=first)
         found = self.translator.translate(texts, first=first, previous=previous, to=to, **options)
         requests = self.translator.requests(texts, previous=previous, first=first, to=to)
-        flat = [
-            (replace(request, target=list(one.ids)), one)
+        flat = [  # the text may have other words in place of unknown ones
+            (replace(request, request=replace(request.request, target=one.text), target=list(one.ids)), one)
             for request, best in zip(requests, found, strict=True)
             for one in (best, *best.alternatives)
         ]
