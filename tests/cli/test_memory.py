@@ -90,6 +90,8 @@ def test_mistakes_are_refused(trained: Trained, memory: Path, tmp_path: Path):
         assert "0.75 to 1" in refusal("translate", run, *document, "--memory", memory, "--near", 0.5)
     plain = trained("rnn", "model.decoder=plain", "model.score=additive", "training.steps=1")
     assert "attends" in refusal("translate", plain, "--memory", memory, "--near", 0.8)
+    left = trained("transformer", "text.right_to_left=true", "training.steps=1")
+    assert "right to left" in refusal("translate", left, "--memory", memory, "--near", 0.8)
     languages = ("--from", "en", "--to", "vi")
     assert "line 1 of standard input" in refusal("memory", memory, "-", *languages, stdin="no tab\n")
     tmx = tmp_path / "a.tmx"

@@ -89,6 +89,10 @@ def recalling(
         raise InputError("a translation memory needs both languages; say which is that of the source with --from")
     if computing.near is not None and not translator.attends:
         raise InputError("--near needs a model that attends to the source, which this one does not; remove it")
+    if computing.near is not None and translator.target.right_to_left:
+        raise InputError(
+            "--near gives the first words of translations, but this run writes from right to left; remove it"
+        )
     languages = (to.source, to.target)
     opened = open_memory(computing.memory, languages)
     try:
