@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from dragoman.attention.multi_head import MultiHead
 from dragoman.attention.relative import (
     REACH,
     Relative,
@@ -114,6 +115,23 @@ def test_a_fused_kernel_may_be_used_where_scores_and_averages_are_left_alone(nam
     relative, states = kind(name), numbers(1, HEADS, 3, DIM)
     alone = relative.bias(states, 0, 3) is None and relative.values(states @ states.mT, 0) is None
     assert relative.fusible == alone
+
+
+def test_what_another_kind_adds_to_scores_or_averages_is_never_lost_in_a_fused_kernel() -> None:
+    class Nearer(Rotary):
+        def bias(self, queries: Tensor, offset: int, keys: int) -> Tensor:
+            return -distances(offset, queries.shape[2], keys).abs()[None, None].to(queries.dtype)
+
+    class Counting(Relative):
+        def values(self, weights: Tensor, offset: int) -> Tensor:
+            return weights.sum(-1, keepdim=True)
+
+    states = numbers(2, 3, 8)
+    for relative in (Nearer(4), Counting()):
+        attention = MultiHead(8, 2, relative=relative).eval()
+        memory = attention.prepare(states, states)
+        asked = attention(states, memory, need_weights=True).context
+        torch.testing.assert_close(attention(states, memory).context, asked)
 
 
 def test_shaw_gives_all_far_distances_one_vector() -> None:

@@ -4,8 +4,19 @@ from typing import Any, get_args
 
 import pytest
 import torch
+from torch import Tensor
 
-from dragoman.attention.scores import CONTENT_BASED, Cosine, Location, ScoreName, build_score
+from dragoman.attention.multi_head import MultiHead
+from dragoman.attention.scores import (
+    CONTENT_BASED,
+    Additive,
+    Cosine,
+    Location,
+    ScaledDot,
+    Score,
+    ScoreName,
+    build_score,
+)
 from dragoman.errors import InputError, SettingsError
 
 
@@ -74,6 +85,26 @@ def test_concat_starts_as_one_matrix_over_query_and_key() -> None:
 
 def test_scores_of_product_start_small_with_features_that_count_equally() -> None:
     assert score_of("product").energy.tolist() == pytest.approx([5**-0.5] * 5)
+
+
+class Warm(ScaledDot):
+    def project(self, queries: Tensor) -> Tensor:
+        return super().project(queries) * 5
+
+
+class Rectified(Additive):
+    def _hidden(self, queries: Tensor, keys: Tensor) -> Tensor:
+        return (self.project(queries)[..., :, None, :] + keys[..., None, :, :]).relu()
+
+
+@pytest.mark.parametrize("score", [Warm(), Rectified(4, 4, 5)])
+def test_a_score_made_from_another_is_computed_as_it_says_itself(score: Score) -> None:
+    assert score.parts(4) is None and not score.formula
+    attention, states = MultiHead(8, 2).eval(), torch.randn(2, 3, 8)
+    attention.score = score
+    memory = attention.prepare(states, states)
+    asked = attention(states, memory, need_weights=True).context
+    torch.testing.assert_close(attention(states, memory).context, asked)
 
 
 @pytest.mark.parametrize("name", get_args(ScoreName))

@@ -1,8 +1,11 @@
 """Which batches may be computed in parts."""
 
+from typing import Any
+
 import pytest
 from tests.tiny import recipe
 
+from dragoman import plugins
 from dragoman.jobs.parts import plugged, replicable, splittable
 
 
@@ -11,6 +14,14 @@ def test_what_adds_up_over_sentences_can_be_split(model: str) -> None:
     assert splittable(recipe(model))
     assert replicable(recipe(model)) == (model == "transformer")
     assert not plugged(recipe(model))
+
+
+@pytest.mark.parametrize("kind", ["self_score", "relative", "positions"])
+def test_nothing_is_known_of_what_a_plugin_computes(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    named: Any = "score" if kind == "self_score" else kind
+    monkeypatch.setattr(plugins, "_registered", {(named, "own"): plugins.Plugin(named, "own", lambda: None)})
+    theirs = recipe("transformer", f"model.{kind}=own")
+    assert plugged(theirs) and not splittable(theirs) and not replicable(theirs)
 
 
 @pytest.mark.parametrize(

@@ -56,8 +56,6 @@ class HalvingPositions(nn.Module):
 class NearBias(Relative):
     """Adds a learned number, one for each head, to the scores of the keys next to a query and at its own position."""
 
-    fusible = False
-
     def __init__(self, heads: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(heads))

@@ -102,7 +102,7 @@ class MultiHead(nn.Module):
         """
 
         every_head = None if mask is None else mask[:, None]
-        fused = isinstance(self.score, ScaledDot) and self.lookup.plain and self.relative.fusible and not need_weights
+        fused = type(self.score) is ScaledDot and self.lookup.plain and self.relative.fusible and not need_weights
 
         def attend(queries: Tensor, copies: int) -> Attended:
             split = self.relative.rotate(self._split(self.query(queries)), offset)

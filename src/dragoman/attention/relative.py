@@ -34,8 +34,10 @@ BASE = 10000.0
 class Relative(nn.Module):
     """No relative positions; subclasses override one or more of the three methods."""
 
-    fusible = True
-    """Whether a fused kernel, which exposes neither scores nor weights, gives the same result."""
+    @property
+    def fusible(self) -> bool:
+        """Whether a fused kernel, which exposes neither scores nor weights, gives the same result: nothing is added to either."""
+        return type(self).bias is Relative.bias and type(self).values is Relative.values
 
     def rotate(
         self, states: Float[Tensor, "batch head time head_dim"], offset: int
@@ -75,8 +77,6 @@ class Shaw(Relative):
     a_K^T / sqrt(d) is added to whatever the score is; with the scaled dot product that is equation 4.
     """
 
-    fusible = False
-
     def __init__(self, head_dim: int, causal: bool) -> None:
         super().__init__()
         self.ahead = 0 if causal else REACH
@@ -112,8 +112,6 @@ class T5(Relative):
     All layers of a stack share one module if `relative` is t5_shared, as in T5; if it is t5, each has its own, as in umT5. The
     score is unchanged (T5 itself uses `dot`, which does not divide by the square root of the size).
     """
-
-    fusible = False
 
     def __init__(self, heads: int, causal: bool) -> None:
         super().__init__()
@@ -161,8 +159,6 @@ class Alibi(Relative):
 
     The paper covers causal models only. Deviation: if both sides are visible, distance counts the same on both.
     """
-
-    fusible = False
 
     def __init__(self, heads: int) -> None:
         super().__init__()

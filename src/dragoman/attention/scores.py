@@ -55,6 +55,12 @@ class Score(nn.Module, ABC):
     formula = ""
     """The score of query s and key h, as people write it; a score from a plugin may leave it out."""
 
+    def __init_subclass__(cls) -> None:
+        """Inherit neither formula nor parts: a class that extends another may compute another score."""
+        super().__init_subclass__()
+        for name in {"formula", "parts"} - vars(cls).keys():
+            setattr(cls, name, getattr(Score, name))
+
     def parts(self, query_dim: int) -> ScoreParts | None:
         """Return the parts of this score that a fused kernel needs, or None if it does not have that form."""
         return None
@@ -207,6 +213,7 @@ class Concat(Additive):
     """
 
     formula = "vᵀ tanh(W [s; h])"
+    parts = Additive.parts
 
     def __init__(self, query_dim: int, key_dim: int, hidden: int) -> None:
         super().__init__(query_dim, key_dim, hidden)

@@ -6,6 +6,7 @@ from typing import Any, get_args
 import torch
 
 from dragoman.attention.scores import ScoreName
+from dragoman.attention.settings import RelativeName
 from dragoman.data.settings import LinesSettings
 from dragoman.layers.positions import PositionsName
 from dragoman.models.build import BUILT_IN as KINDS
@@ -14,6 +15,7 @@ from dragoman.training.replicas import suitable_count
 
 BUILT_IN: Mapping[str, tuple[str | None, ...]] = {
     "positions": (None, *get_args(PositionsName)),
+    "relative": (None, *get_args(RelativeName)),
     **{name: (None, *get_args(ScoreName)) for name in ("score", "self_score", "cross_score")},
 }
 """Built-in values."""
