@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -120,6 +121,31 @@ def test_a_plugin_can_be_registered_for_one_process(monkeypatch: pytest.MonkeyPa
     assert plugins.find("positions", "mine") is mine
     with pytest.raises(SettingsError, match="mine"):
         plugins.register(plugins.Plugin("positions", "mine", lambda width, count: torch.nn.ReLU()))
+
+
+def test_a_cell_of_a_notebook_may_be_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugins, "_registered", {})
+    for module in (torch.nn.Identity, torch.nn.ReLU):
+
+        def build(width: int, count: int, module: type[torch.nn.Module] = module) -> torch.nn.Module:
+            return module()
+
+        build.__module__ = "__main__"
+        plugins.register(plugins.Plugin("positions", "mine", build))
+        found = plugins.find("positions", "mine")
+        assert found is not None and found.build is build
+
+
+def test_a_kind_that_does_not_exist_is_refused() -> None:
+    kind: Any = "attention"
+    with pytest.raises(SettingsError, match="`mine` cannot have the kind `attention`; known: score, relative"):
+        plugins.Plugin(kind, "mine", lambda: None)
+
+
+@pytest.mark.parametrize("settings", [None, RecurrentSettings])
+def test_a_model_needs_settings_with_its_name(settings: type[RecurrentSettings] | None) -> None:
+    with pytest.raises(SettingsError, match=r'`mine`.*`settings=`.*`kind: Literal\["mine"\] = "mine"`'):
+        plugins.Plugin("model", "mine", lambda: None, settings=settings)
 
 
 def _table() -> dict[str, object]:

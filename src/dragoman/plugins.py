@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import PlainSerializer, WrapValidator
 
 from dragoman.errors import SettingsError
-from dragoman.settings import Settings
+from dragoman.settings import Settings, kinds_of
 
 GROUP = "dragoman.plugins"
 
@@ -42,11 +42,27 @@ class Plugin:
     content_based: bool = True
     """For a score: whether it ignores the order of the keys."""
 
+    def __post_init__(self) -> None:
+        """Refuse a kind that does not exist, and a model whose settings do not have its name."""
+        if self.kind not in get_args(PluginKind):
+            raise SettingsError(
+                f"the plugin `{self.name}` cannot have the kind `{self.kind}`; known: {', '.join(get_args(PluginKind))}"
+            )
+        if self.kind == "model" and (self.settings is None or self.name not in kinds_of(self.settings)):
+            raise SettingsError(
+                f"the model `{self.name}` needs a class of settings with that name: give `settings=` a subclass of "
+                f'dragoman.settings.Settings in which stands `kind: Literal["{self.name}"] = "{self.name}"`'
+            )
+
 
 def register(*plugins: Plugin) -> None:
-    """Register plugins in this process only, for notebooks and tests. Raises SettingsError if a name is taken."""
+    """Register plugins in this process only, for notebooks and tests. Raises SettingsError if a name is taken.
+
+    A plugin that a notebook or a script itself defines replaces its former version, for cells are run again.
+    """
     for plugin in plugins:
-        if _registered.get((plugin.kind, plugin.name), plugin) != plugin:
+        again = plugin.build.__module__ == "__main__"
+        if not again and _registered.get((plugin.kind, plugin.name), plugin) != plugin:
             raise SettingsError(f"two plugins provide the {plugin.kind} `{plugin.name}`; rename one of them")
         _registered[plugin.kind, plugin.name] = plugin
 

@@ -8,7 +8,7 @@ from tests.tiny import ROOT
 from torch import Tensor
 
 from dragoman.attention.scores import Score
-from dragoman.errors import InputError
+from dragoman.errors import InputError, SettingsError
 from dragoman.interfaces import Batch, Loss
 from dragoman.laws.plugins import architectures_of, check, laws_of, load_plugins
 from dragoman.models.seq2seq import Seq2Seq
@@ -72,6 +72,53 @@ def test_every_kind_of_plugin_meets_a_resumed_run(kind: str) -> None:
     register(plugin)
     for architecture in architectures_of(plugin).values():
         assert any(title.startswith("10 ") for title in laws_of(plugin, architecture))
+
+
+def test_an_error_names_the_line_of_the_plugin_in_which_it_arose(tmp_path: Path) -> None:
+    def build(*_: int, **__: int) -> Score:
+        raise ValueError("no")
+
+    plugin = Plugin("score", "raising", build)
+    register(plugin)
+    line = build.__code__.co_firstlineno + 1
+    failures = {verdict.failure for verdict in check([plugin], tmp_path)}
+    assert failures == {f"ValueError: no (test_plugins.py, line {line})"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("score", "dot"),
+        ("relative", "alibi"),
+        ("positions", "sinusoidal"),
+        ("objective", "translation"),
+    ],
+)
+def test_a_name_that_dragoman_has_is_refused(
+    kind: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"from dragoman.plugins import Plugin\nPLUGINS = Plugin('{kind}', '{name}', lambda *_: None)\n"
+    (tmp_path / f"taken_{kind}.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(InputError, match=rf"{kind} `{name}` of `taken_{kind}`.*rename"):
+        load_plugins(f"taken_{kind}")
+
+
+def test_one_plugin_without_a_tuple_around_it_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "alone.py").write_text(
+        "from dragoman.plugins import Plugin\nPLUGINS = (Plugin('score', 'alone', lambda *_: None))\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert [plugin.name for plugin in load_plugins("alone")] == ["alone"]
+
+
+def test_a_plugin_that_cannot_be_one_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "unsettled.py").write_text(
+        "from dragoman.plugins import Plugin\nPLUGINS = (Plugin('model', 'mine', lambda *_: None),)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(SettingsError, match=r"^the model `mine`.*`settings=`"):
+        load_plugins("unsettled")
 
 
 @pytest.mark.parametrize("module", ["no_such_module_at_all", "math"])

@@ -1,14 +1,21 @@
 """Run the laws on plugins: `dragoman laws MODULE`."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from traceback import extract_tb
+from typing import Any, get_args
 
-from dragoman.errors import InputError
+import torch
+
+from dragoman.attention.scores import ScoreName
+from dragoman.attention.settings import RelativeName
+from dragoman.errors import DragomanError, InputError
 from dragoman.laws import of_models, of_training
 from dragoman.laws.examples import Architecture
+from dragoman.layers.positions import PositionsName
+from dragoman.models.build import BUILT_IN as KINDS
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.transformer_settings import DecoderOnlySettings, TransformerSettings
 from dragoman.plugins import Plugin, register
@@ -18,6 +25,17 @@ from dragoman.training.settings import TrainingSettings
 RECURRENT: Mapping[str, Any] = {"embedding": 6, "hidden": 8, "encoder_hidden": 4, "dropout": 0.3, "max_positions": 40}
 BLOCKS: Mapping[str, Any] = {"width": 8, "feed_forward": 12, "heads": 2, "dropout": 0.3, "max_positions": 40}
 LAYERS: Mapping[str, Any] = {"encoder_layers": 2, "decoder_layers": 2, **BLOCKS}
+
+BUILT_IN: Mapping[str, Collection[str]] = {
+    "score": get_args(ScoreName),
+    "relative": get_args(RelativeName),
+    "positions": get_args(PositionsName),
+    "model": KINDS,
+    "objective": ("translation",),
+}
+"""Names of each kind that no plugin can have."""
+NOT_THEIRS = (str(Path(__file__).parents[1]), str(Path(torch.__file__).parent))
+"""Folders of packages in which no plugin is: Dragoman and torch."""
 
 Law = Callable[[Architecture, Path], None]
 
@@ -34,20 +52,28 @@ class Verdict:
 
 
 def load_plugins(module: str) -> tuple[Plugin, ...]:
-    """Import a module and register its `PLUGINS` (or `PLUGIN`). Raises InputError if that fails."""
+    """Import a module and register its `PLUGINS` (or `PLUGIN`). Raises a DragomanError if that fails."""
     try:
         imported = import_module(module)
+    except DragomanError:
+        raise
     except Exception as error:  # a foreign module may raise anything
         raise InputError(
             f"the module `{module}` cannot be imported ({type(error).__name__}: {error}); give its name, such as "
             "my_package.plugins, and run the command where Python finds it"
         ) from error
-    found = getattr(imported, "PLUGINS", None) or (getattr(imported, "PLUGIN", None),)
-    plugins = tuple(plugin for plugin in found if isinstance(plugin, Plugin))
-    if not plugins:
+    found = getattr(imported, "PLUGINS", None) or getattr(imported, "PLUGIN", None)
+    plugins = (found,) if isinstance(found, Plugin) else found
+    if not isinstance(plugins, tuple | list) or not all(isinstance(plugin, Plugin) for plugin in plugins):
         raise InputError(f"the module `{module}` has no plugin; assign a tuple of dragoman.plugins.Plugin to `PLUGINS`")
+    for plugin in plugins:
+        if plugin.name in BUILT_IN[plugin.kind]:
+            raise InputError(
+                f"the {plugin.kind} `{plugin.name}` of `{module}` would never be used, for Dragoman has one of that name; "
+                "rename it"
+            )
     register(*plugins)
-    return plugins
+    return tuple(plugins)
 
 
 def check(plugins: Iterable[Plugin], folder: Path) -> Iterator[Verdict]:
@@ -128,5 +154,11 @@ def _failure(law: Law, architecture: Architecture, folder: Path) -> str | None:
         law(architecture, folder)
     except Exception as error:  # a plugin may raise anything
         said = " ".join(str(error).split())
-        return f"{type(error).__name__}: {said}" if said else type(error).__name__
+        return (f"{type(error).__name__}: {said}" if said else type(error).__name__) + _place(error)
     return None
+
+
+def _place(error: Exception) -> str:
+    """Say in which line of a plugin an error arose, if it arose there."""
+    theirs = [frame for frame in extract_tb(error.__traceback__) if not frame.filename.startswith(NOT_THEIRS)]
+    return f" ({Path(theirs[-1].filename).name}, line {theirs[-1].lineno})" if theirs else ""
