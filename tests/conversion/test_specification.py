@@ -1,12 +1,16 @@
 """A Transformer in the terms of CTranslate2. That it translates the same is law 12."""
 
+from typing import Any
+
 import pytest
 from tests.laws.architectures import ARCHITECTURES, transformer
 
+from dragoman import plugins
 from dragoman.attention.settings import HardSettings
 from dragoman.conversion.specification import describe, obstacles, refuse
-from dragoman.errors import InputError
+from dragoman.errors import ExportError, InputError
 from dragoman.laws.examples import VOCABULARY, model_of
+from dragoman.plugins import Plugin, PluginKind
 
 PIECES = [f"piece{number}" for number in range(VOCABULARY)]
 
@@ -38,6 +42,14 @@ def test_the_description_has_the_sizes_of_the_model() -> None:
     spec = describe(model_of(settings), settings, PIECES, target=PIECES)
     assert (len(spec.encoder.layer), len(spec.decoder.layer)) == (1, 2)
     assert spec.decoder.projection.weight.shape == (VOCABULARY, 8)
+
+
+@pytest.mark.parametrize("settings", [{"positions": "mine"}, {"positions": "none", "relative": "mine"}])
+def test_what_a_plugin_computes_is_refused(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds: tuple[PluginKind, ...] = ("positions", "relative")
+    monkeypatch.setattr(plugins, "_registered", {(kind, "mine"): Plugin(kind, "mine", lambda: None) for kind in kinds})
+    with pytest.raises(ExportError, match=f"cannot express `model.{[*settings][-1]}: mine`"):
+        refuse(transformer(**settings))
 
 
 def test_the_layer_that_makes_word_alignments_may_be_chosen() -> None:

@@ -6,7 +6,7 @@ scaled dot product of modified queries; a table of positions replaces CTranslate
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -16,9 +16,10 @@ from torch import Tensor, nn
 from dragoman.attention.multi_head import MultiHead
 from dragoman.attention.relative import FARTHEST, REACH, T5, Shaw
 from dragoman.attention.scores import BILINEAR, Dot, General, ScaledGeneral
+from dragoman.attention.settings import RelativeName
 from dragoman.errors import ExportError
 from dragoman.layers.feed_forward import FeedForward
-from dragoman.layers.positions import LearnedPositions, SinusoidalPositions
+from dragoman.layers.positions import LearnedPositions, PositionsName, SinusoidalPositions
 from dragoman.layers.residual import EPSILON, Residual, RmsNorm
 from dragoman.models.build import ModelSettings
 from dragoman.models.seq2seq import Seq2Seq
@@ -46,6 +47,9 @@ def obstacles(settings: ModelSettings) -> Iterator[str]:
     for side, score in (("self", settings.self_score), ("cross", settings.cross_score)):
         if score not in BILINEAR:
             yield f"the score `model.{side}_score: {score}`"
+    for name, known in (("positions", PositionsName), ("relative", RelativeName)):
+        if getattr(settings, name) not in get_args(known):
+            yield f"`model.{name}: {getattr(settings, name)}`"
     if settings.relative == "shaw" and settings.self_score != "scaled_dot":
         yield f"`model.relative: shaw` with `model.self_score: {settings.self_score}`"
     if settings.relative == "rotary" and settings.self_score in ("general", "scaled_general"):
