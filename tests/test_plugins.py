@@ -91,7 +91,15 @@ def test_a_run_whose_plugin_is_gone_says_so(installed: list[EntryPoint], tmp_pat
     (tmp_path / "recipe.yaml").write_text(dump(recipe), encoding="utf-8")
     installed.clear()
     plugins._installed.cache_clear()
-    with pytest.raises(SettingsError, match=r"score.*low_rank"):
+    with pytest.raises(SettingsError, match=r"score.*low_rank.*location, and those of installed plugins$"):
+        parse(Recipe, read_yaml(tmp_path / "recipe.yaml"))
+
+
+def test_a_run_whose_architecture_is_gone_says_so(installed: list[EntryPoint], tmp_path: Path) -> None:
+    (tmp_path / "recipe.yaml").write_text(dump(parse(Recipe, {**_table(), "model": {"kind": "tiny"}})))
+    installed.clear()
+    plugins._installed.cache_clear()
+    with pytest.raises(SettingsError, match=r"model\.kind.*tiny.*transformer, and those of installed plugins$"):
         parse(Recipe, read_yaml(tmp_path / "recipe.yaml"))
 
 

@@ -10,10 +10,11 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, get_args
 
-from pydantic import PlainSerializer, WrapValidator
+from pydantic import PlainSerializer, ValidationError, WrapValidator
+from pydantic_core import PydanticCustomError
 
 from dragoman.errors import SettingsError
-from dragoman.settings import Settings, kinds_of
+from dragoman.settings import OF_PLUGINS, Settings, kinds_of
 
 GROUP = "dragoman.plugins"
 
@@ -86,12 +87,20 @@ def or_plugin(kind: PluginKind) -> tuple[WrapValidator, PlainSerializer]:
     def validate(value: Any, check: Callable[[Any], Any]) -> Any:
         try:
             return check(value)
-        except ValueError:
+        except ValidationError as error:
             if isinstance(value, str) and find(kind, value) is not None:
                 return value
-            raise
+            raise or_of_a_plugin(error) from None
 
     return WrapValidator(validate), PlainSerializer(str)
+
+
+def or_of_a_plugin(error: ValidationError) -> ValueError:
+    """Return the error for a name that is not built in, which then says that plugins may have others; else the error itself."""
+    first = error.errors(include_url=False)[0]
+    if first["loc"] or first["type"] not in ("literal_error", "union_tag_invalid"):
+        return error
+    return PydanticCustomError(first["type"] + OF_PLUGINS, "it must be a known name", first["ctx"])
 
 
 _registered: dict[tuple[PluginKind, str], Plugin] = {}

@@ -205,17 +205,25 @@ def _sentence(kind: type[Settings], error: ValidationError, where: str) -> str:
         tag = shorten(str(problem.get("ctx", {}).get("tag", "")))
         if not tag:
             return f"{where}: `{place}.kind` is missing; known: {', '.join(known)}"
-        return f"{where}: `{place}.kind` cannot be `{tag}`{nearest(tag, known)}"
+        return f"{where}: `{place}.kind` cannot be `{tag}`{_nearest_or_plugin(tag, known, problem['type'])}"
     message = _PLAIN.get(problem["type"], _in_plain_words(problem["msg"].removeprefix("Value error, ")))
     if problem["type"] == "value_error":
         return f"{where}: {shorten(message, LONGEST_MESSAGE)}"
-    if problem["type"] == "literal_error":
+    if problem["type"].startswith("literal_error"):
         known = [word.strip().strip("'") for word in problem["ctx"]["expected"].replace(" or ", ", ").split(",")]
-        return f"{where}: `{place}` cannot be `{given}`{nearest(given, known)}"
+        return f"{where}: `{place}` cannot be `{given}`{_nearest_or_plugin(given, known, problem['type'])}"
     shown = repr(given) if isinstance(problem["input"], str) else given
     return f"{where}: `{place}` is {shown}, but {message[0].lower()}{message[1:]}"
 
 
+def _nearest_or_plugin(name: str, known: Sequence[str], problem: str) -> str:
+    """Return what `nearest` does; where plugins may provide more, all that is known includes theirs."""
+    said = nearest(name, known)
+    return f"{said}, and those of installed plugins" if problem.endswith(OF_PLUGINS) and "known:" in said else said
+
+
+OF_PLUGINS = "_of_plugins"
+"""What ends pydantic's name of a problem with a name that a plugin may provide."""
 _PLAIN = {
     "model_attributes_type": "it must be a table of settings",
     "model_type": "it must be a table of settings",

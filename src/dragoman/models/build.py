@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Annotated, Any, get_args
 
-from pydantic import Field, SerializeAsAny, WrapValidator
+from pydantic import Field, SerializeAsAny, ValidationError, WrapValidator
 
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding, move_padding
 from dragoman.models.bytenet import ByteNetSettings, build_bytenet
@@ -20,7 +20,7 @@ from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.transformer import build_transformer
 from dragoman.models.transformer_settings import DecoderOnlySettings, MaskedSettings, TransformerSettings
-from dragoman.plugins import find, get
+from dragoman.plugins import find, get, or_of_a_plugin
 from dragoman.settings import Settings, kinds_of, parse
 from dragoman.special_ids import SpecialIds
 
@@ -44,7 +44,10 @@ def _or_plugin(table: Any, check: Callable[[Any], Any]) -> Any:
     kind = table.get("kind") if isinstance(table, dict) else getattr(table, "kind", None)
     plugin = find("model", kind) if isinstance(kind, str) and kind not in BUILT_IN else None
     if plugin is None or plugin.settings is None:
-        return check(table)
+        try:
+            return check(table)
+        except ValidationError as error:
+            raise or_of_a_plugin(error) from None
     return table if isinstance(table, plugin.settings) else parse(plugin.settings, table, "section `model`")
 
 
