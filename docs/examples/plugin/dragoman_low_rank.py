@@ -20,6 +20,8 @@ from dragoman.training.objectives import rows_at
 class LowRank(Score):
     """Scores by (U q)^T (V k) / sqrt(r), a `general` score whose matrix has rank r."""
 
+    formula = "(U s)ᵀ V h / √r"
+
     def __init__(self, query_dim: int, key_dim: int, rank: int) -> None:
         super().__init__()
         self.query = nn.Linear(query_dim, rank, bias=False)

@@ -20,7 +20,7 @@ class Computation:
     score: str
     """Name of the score."""
     formula: str
-    """Its formula, for a query s and a key h; empty where a plugin gives none."""
+    """Its formula, for a query s and a key h; only the name with both where a plugin gives none."""
     kind: LookupOptions
     """How scores become weights."""
     query: Float[Tensor, " query_dim"]
@@ -71,4 +71,5 @@ def computation_of(decoder: Any, lookup: nn.Module, observed: Observed, *, head:
         "context": average(used[None], values)[0],
     }
     cpu = {name: tensor.cpu() for name, tensor in found.items()}
-    return Computation(type(score).__name__, score.formula, owner.lookup.kind, **cpu)
+    name = type(score).__name__
+    return Computation(name, score.formula or f"{name}(s, h)", owner.lookup.kind, **cpu)
