@@ -14,7 +14,7 @@ from dragoman.errors import RunError
 from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
 from dragoman.inspection import Report
-from dragoman.jobs.demo import SENTENCES, measure, remove_previous_demo, run_demo
+from dragoman.jobs.demo import SENTENCES, _samples, measure, remove_previous_demo, run_demo
 from dragoman.training.reports import Silent
 
 
@@ -39,6 +39,12 @@ def test_the_report_shows_sentences_of_every_demo_and_mistakes(tmp_path: Path):
     assert found.facts["Training pairs"] == "300"
     assert found.records and found.settings.startswith("about:")
     assert all(picture.layers == 2 and picture.heads == 2 for picture in found.pictures)
+
+
+def test_a_mistake_among_the_first_sentences_is_shown_once():
+    examples = derive("vi", "test", 8)
+    shown = _samples(examples, [Translation("", 0.0, 0.0)] * 8)
+    assert [sample.source for sample in shown] == [example.source for example in examples]
 
 
 class Stops(Silent):

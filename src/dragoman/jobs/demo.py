@@ -128,9 +128,9 @@ def _links(translator: Translator, reading: AttentionMap, example: Example) -> L
 
 
 def _samples(examples: Sequence[Example], translations: Sequence[Translation]) -> list[Sample]:
-    """Return the first few sentences of a test, and the first few wrong ones."""
+    """Return the first few sentences of a test, and the first few wrong ones of the others."""
     pairs = [Sample(e.source, t.text, e.target) for e, t in zip(examples, translations, strict=True)]
-    wrong = [pair for pair in pairs if pair.translation != pair.reference]
+    wrong = [pair for pair in pairs[6:] if pair.translation != pair.reference]
     return [*pairs[:6], *wrong[:4]]
 
 
