@@ -23,6 +23,7 @@ READING = DocumentReading(
 
 def test_each_level_has_its_picture() -> None:
     words, sentences = READING.picture_of_words("w"), READING.picture_of_sentences()
+    assert words.axes == sentences.axes == ("key", "query")
     assert (words.source_words, words.target_words, words.title) == (["[-2] a", "boat", "[-1] yes"], ["it"], "w")
     assert words.weights == [[[[0.25, 0.5, 0.75]]]]
     assert sentences.source_words == ["[-2] a boat", "[-1] yes"]

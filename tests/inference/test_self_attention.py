@@ -64,5 +64,7 @@ def test_a_model_without_self_attention_is_refused(trained: Trained) -> None:
 def test_the_command_draws_it(trained: Trained, tmp_path: Path, side: str) -> None:
     options = ["--attention", side, "--target", TRANSLATION, "--output", tmp_path / "page.html"]
     found = dragoman("attend", trained("transformer"), SENTENCE, *options)
-    assert found.code == 0 and f"Self-attention of the {side}" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert found.code == 0 and f"Self-attention of the {side}" in page
+    assert ">key →<br>query ↓<" in page and ">source" not in page  # both axes are one sentence
     assert "has no self-attention" in refusal("attend", trained("rnn"), SENTENCE, *options)

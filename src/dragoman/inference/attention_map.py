@@ -22,6 +22,10 @@ Pair = tuple[Sequence[int], Sequence[int]]
 """Ids of a source and a target sentence, without special tokens."""
 
 
+SELF = ("key", "query")
+"""What the columns and the rows of a picture are where both are of one side."""
+
+
 @dataclass(frozen=True)
 class Side:
     """One sentence as the model saw it: its tokens, with its language tag and </s>, its words, and the word of each token."""
@@ -83,9 +87,11 @@ class AttentionMap:
 
     def picture(self, title: str = "", *, pieces: bool = False) -> AttentionPicture:
         """Return the picture of all layers and heads, with words on the axes, or with tokens, tag and </s>."""
+        axes = SELF if self.source is self.target else ("source", "target")
         if pieces:
-            return AttentionPicture(self.source.pieces, self.target.pieces, self.weights.tolist(), title)
-        return AttentionPicture(self.source.words, self.target.words, self.by_words().clamp(0, 1).tolist(), title)
+            return AttentionPicture(self.source.pieces, self.target.pieces, self.weights.tolist(), title, axes)
+        words = self.by_words().clamp(0, 1).tolist()
+        return AttentionPicture(self.source.words, self.target.words, words, title, axes)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from dragoman.data.collate import pad
 from dragoman.errors import InputError
-from dragoman.inference.attention_map import Side, as_given
+from dragoman.inference.attention_map import SELF, Side, as_given
 from dragoman.inspection.alignments import merge_pieces
 from dragoman.inspection.picture import AttentionPicture
 from dragoman.models.document import DocumentEncoder
@@ -46,13 +46,14 @@ class DocumentReading:
             for name, side in zip(self.names, self.previous, strict=True)
             for first, word in zip([True, *[False] * len(side.words)], side.words, strict=False)
         ]
-        return AttentionPicture(columns, self.sentence.words, [torch.cat(parts, -1).clamp(0, 1).tolist()], title)
+        weights = [torch.cat(parts, -1).clamp(0, 1).tolist()]
+        return AttentionPicture(columns, self.sentence.words, weights, title, SELF)
 
     def picture_of_sentences(self, title: str = "") -> AttentionPicture:
         """Return the picture of the upper level: a column for each previous sentence."""
         weights = merge_pieces(self.sentences, range(len(self.previous)), self.sentence.owners)
         columns = [f"{name} {' '.join(side.words)}" for name, side in zip(self.names, self.previous, strict=True)]
-        return AttentionPicture(columns, self.sentence.words, [weights.clamp(0, 1).tolist()], title)
+        return AttentionPicture(columns, self.sentence.words, [weights.clamp(0, 1).tolist()], title, SELF)
 
     def table(self) -> str:
         """Return a line for each word: the share of its state that was kept, then the mean weight of each sentence."""

@@ -85,8 +85,8 @@ def _figure(picture: AttentionPicture) -> str:
 {_choices("Layer", picture.layers)}{_choices("Head", picture.heads)}<label><input type="checkbox"> Numbers</label>
 </div>
 <div class="sentences" hidden>
-{_sentence("source", picture.source_words)}
-{_sentence("target", picture.target_words)}
+{_sentence("source", picture.axes[0], picture.source_words)}
+{_sentence("target", picture.axes[1], picture.target_words)}
 </div>
 <div class="views">
 {_table(picture)}
@@ -110,12 +110,12 @@ def _select(name: str, options: Sequence[str]) -> str:
     return f'<label>{name} <select name="{name.lower()}" autocomplete="off">{items}</select></label>'
 
 
-def _sentence(side: str, words: Sequence[str]) -> str:
-    """Return a sentence whose words are buttons."""
+def _sentence(side: str, name: str, words: Sequence[str]) -> str:
+    """Return a sentence whose words are buttons, with its name before it."""
     buttons = " ".join(
         f'<button type="button" aria-pressed="false"><bdi>{escape(word)}</bdi></button>' for word in words
     )
-    return f'<p class="{side}"><span>{side}</span> <span dir="{direction(words)}">{buttons}</span></p>'
+    return f'<p class="{side}"><span>{name}</span> <span dir="{direction(words)}">{buttons}</span></p>'
 
 
 def _table(picture: AttentionPicture) -> str:
@@ -128,7 +128,7 @@ def _table(picture: AttentionPicture) -> str:
     )
     return f"""<div class="scroll">
 <table class="matrix{" upright" if upright else ""}" style="--columns:{len(picture.source_words)}">
-<thead><tr><td class="corner">source →<br>target ↓</td>{heads}</tr></thead>
+<thead><tr><td class="corner">{picture.axes[0]} →<br>{picture.axes[1]} ↓</td>{heads}</tr></thead>
 <tbody>
 {rows}
 </tbody>

@@ -25,6 +25,8 @@ class AttentionPicture:
     target_words: Sequence[str]
     weights: Sequence[Sequence[Matrix]]
     title: str = ""
+    axes: tuple[str, str] = ("source", "target")
+    """What the columns are and what the rows are, for a reader."""
 
     def __post_init__(self) -> None:
         """Raise InputError if this cannot be drawn."""
