@@ -1,10 +1,14 @@
 """Attention with one head."""
 
-import torch
+from typing import Any
 
+import torch
+from torch import Tensor
+
+from dragoman.attention.lookup import Lookup, LookupOptions, LookupResult
 from dragoman.attention.scores import Dot
 from dragoman.attention.single_head import SingleHead
-from dragoman.interfaces import Attention
+from dragoman.interfaces import Attended, Attention, KeyValues
 
 
 def test_it_is_an_attention() -> None:
@@ -30,3 +34,21 @@ def test_dropout_is_for_training_only() -> None:
     assert not torch.equal(attention(states, memory).context, attention(states, memory).context)
     attention.eval()
     assert torch.equal(attention(states, memory).context, attention(states, memory).context)
+
+
+class Doubled(SingleHead):
+    def forward(self, queries: Tensor, memory: KeyValues, mask: Tensor | None = None, **options: Any) -> Attended:
+        return super().forward(2 * queries, memory, mask, **options)
+
+
+class Sharper(Lookup):
+    def forward(self, queries: Tensor, scores: Tensor, memory: KeyValues, **options: Any) -> LookupResult:
+        return super().forward(queries, 2 * scores, memory, **options)
+
+
+def test_attention_made_from_this_one_is_not_computed_by_a_kernel_that_knows_this_one_alone() -> None:
+    assert SingleHead(Dot(), 4).eval().score_parts() is not None
+    assert Doubled(Dot(), 4).eval().score_parts() is None
+    other = SingleHead(Dot(), 4).eval()
+    other.lookup = Sharper(4, LookupOptions())
+    assert other.score_parts() is None

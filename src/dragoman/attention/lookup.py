@@ -43,8 +43,8 @@ class Lookup(nn.Module):
 
     @property
     def plain(self) -> bool:
-        """Tell whether this is only a softmax and an average, which a fused kernel can compute."""
-        return self.kind == LookupOptions()
+        """Tell whether this is only a softmax and an average, which a fused kernel can compute; another class may do more."""
+        return type(self) is Lookup and self.kind == LookupOptions()
 
     def forward(
         self,

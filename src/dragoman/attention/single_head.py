@@ -32,8 +32,8 @@ class SingleHead(nn.Module):
 
     def score_parts(self) -> ScoreParts | None:
         """Return the score's parts if this attention is at present just a softmax of such a score and an average."""
-        drops = self.training and self.lookup.dropout > 0
-        return None if drops or not self.lookup.plain else self.score.parts(self.query_dim)
+        drops, same = self.training and self.lookup.dropout > 0, type(self) is SingleHead
+        return None if drops or not same or not self.lookup.plain else self.score.parts(self.query_dim)
 
     def forward(
         self,
