@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -142,6 +142,20 @@ def test_a_cell_of_a_notebook_may_be_run_again(monkeypatch: pytest.MonkeyPatch) 
         plugins.register(plugins.Plugin("positions", "mine", build))
         found = plugins.find("positions", "mine")
         assert found is not None and found.build is build
+
+
+def test_a_model_whose_settings_extend_built_in_ones_is_built_by_its_own_function(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class MineSettings(RecurrentSettings):
+        kind: Literal["mine"] = "mine"  # type: ignore[assignment]
+
+    class Mine(torch.nn.Module):
+        pass
+
+    mine = plugins.Plugin("model", "mine", lambda settings, vocabularies: Mine(), settings=MineSettings)
+    monkeypatch.setattr(plugins, "_registered", {("model", "mine"): mine})
+    assert isinstance(build_model(MineSettings(), Vocabularies(9, 9, shared=False)), Mine)
 
 
 def test_a_kind_that_does_not_exist_is_refused() -> None:

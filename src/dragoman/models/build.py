@@ -74,7 +74,11 @@ def build_model(settings: Settings, vocabularies: Vocabularies) -> Model:
 
 
 def _build(settings: Settings, vocabularies: Vocabularies) -> Model:
-    """Build the model for Dragoman's own special ids."""
+    """Build the model for Dragoman's own special ids. Settings of a plugin may extend built-in ones, so it is asked first."""
+    kind = str(getattr(settings, "kind", ""))
+    if kind not in BUILT_IN:
+        model: Seq2Seq = get("model", kind).build(settings, vocabularies)
+        return model
     match settings:
         case RecurrentSettings():
             return build_rnn(settings, vocabularies)
@@ -97,8 +101,7 @@ def _build(settings: Settings, vocabularies: Vocabularies) -> Model:
         case DecoderOnlySettings():
             return build_decoder_only(settings, vocabularies)
         case _:
-            model: Seq2Seq = get("model", str(getattr(settings, "kind", ""))).build(settings, vocabularies)
-            return model
+            raise AssertionError(f"no function builds the built-in kind {kind}")
 
 
 def purpose_of(settings: ModelSettings) -> Purpose:
