@@ -10,6 +10,7 @@ import torch
 from tests.laws.architectures import ARCHITECTURES
 from tests.tiny import Trained, recipe, with_decoding
 
+from dragoman import plugins
 from dragoman.errors import CorpusError, SettingsError
 from dragoman.inference.attention_map import source_heads
 from dragoman.jobs import checks
@@ -32,6 +33,19 @@ from dragoman.models.seq2seq import Vocabularies
 from dragoman.runs.recipe import Recipe, load_recipe, shipped
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
+
+
+@pytest.mark.parametrize(
+    "change", ["training.guided={layer: 1, head: 1, links: learned, shift: false}", "training.reward={}"]
+)
+def test_what_only_the_own_objective_reads_is_refused_with_that_of_a_plugin(
+    change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = plugins.Plugin("objective", "mine", lambda training: None)
+    monkeypatch.setattr(plugins, "_registered", {("objective", "mine"): mine})
+    setting = change.partition("=")[0]
+    with pytest.raises(SettingsError, match=f"`{setting}.*works only with `training.objective: translation`"):
+        check_recipe(recipe("rnn", change, "training.objective=mine"))
 
 
 @pytest.mark.parametrize("name", shipped())

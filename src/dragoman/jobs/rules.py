@@ -124,6 +124,14 @@ OBJECTIVE = (
         )
         for name in ("consistency", "word_dropout")
     ),
+    *(
+        Rule(
+            setting,
+            lambda recipe, _: recipe.training.objective == "translation",
+            "works only with `training.objective: translation`",
+        )
+        for setting in ("training.guided", "training.reward", "training.phases.*.reward")
+    ),
     Rule(
         "training.consistency",
         lambda recipe, training: isinstance(training.consistency, SimCutSettings) or _passes_differ(recipe, training),
