@@ -6,6 +6,9 @@ from errno import EINVAL, EISDIR
 from io import BufferedReader
 from pathlib import Path
 
+LONGEST_NAME = 255
+"""Bytes of the longest name that file systems take."""
+
 
 class NotAFileError(OSError):
     """A path that leads to a pipe, a device or a socket."""
@@ -28,12 +31,13 @@ def require_file(path: Path) -> None:
 
 
 def is_name(name: str) -> bool:
-    """Tell whether a name can only refer to a file in the folder itself.
+    """Tell whether a name can only refer to a file in the folder itself, and file systems allow it.
 
-    >>> is_name("a.json"), is_name("../a.json"), is_name("/a.json"), is_name("")
-    (True, False, False, False)
+    >>> is_name("a.json"), is_name("../a.json"), is_name("/a.json"), is_name(""), is_name("a" * 256)
+    (True, False, False, False, False)
     """
-    return name not in ("", ".", "..") and not set(name) & set("/\\\0:")
+    short = len(name.encode("utf-8", "surrogatepass")) <= LONGEST_NAME
+    return name not in ("", ".", "..") and not set(name) & set("/\\\0:") and short
 
 
 def is_utf8(path: Path) -> bool:

@@ -229,6 +229,14 @@ def test_a_file_that_is_no_zip_is_refused(tmp_path: Path) -> None:
         pass
 
 
+def test_a_zip_with_a_file_without_a_name_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "model.zip", "w") as archive:
+        archive.writestr("?name", "x")
+    (tmp_path / "model.zip").write_bytes((tmp_path / "model.zip").read_bytes().replace(b"?name", b"\0name"))
+    with pytest.raises(ImportModelError, match="has no name"), opened(str(tmp_path / "model.zip")):
+        pass
+
+
 def damaged_zip(place: Path, **header: int) -> Path:
     """Write a .zip of a configuration, with entries of its headers changed: the two bytes there, or the method of compression."""
     with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -206,6 +206,8 @@ def _unpacked(path: Path, place: Path) -> Path:
             size, free = sum(member.file_size for member in archive.infolist()), shutil.disk_usage(place).free
             if size > free:
                 raise OSError(ENOSPC, f"it holds {size:,} bytes, and {free:,} are free")
+            if not all(member.filename for member in archive.infolist()):
+                raise zipfile.BadZipFile("a file in it has no name")
             archive.extractall(place)
     except (*DAMAGE, RuntimeError) as error:  # a RuntimeError if it is encrypted, or compressed in an unknown way
         raise damaged(path, error) from None

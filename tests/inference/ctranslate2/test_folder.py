@@ -39,6 +39,7 @@ GOOD: dict[str, Any] = {
         {"positions": 0},
         {"weights": 3},
         {"quantization": []},
+        pytest.param({"files": {"x" * 300: "0"}}, id="a name that is too long"),
         {"format": None},
         {"format": float("inf")},
     ],
