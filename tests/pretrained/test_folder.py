@@ -237,6 +237,14 @@ def test_a_zip_with_a_file_without_a_name_is_refused(tmp_path: Path) -> None:
         pass
 
 
+def test_a_zip_with_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "model.zip", "w") as archive:
+        archive.writestr("\u00e9", "x")
+    (tmp_path / "model.zip").write_bytes((tmp_path / "model.zip").read_bytes().replace(b"\xc3\xa9", b"\xc3x"))
+    with pytest.raises(ImportModelError, match="damaged or incomplete"), opened(str(tmp_path / "model.zip")):
+        pass
+
+
 def damaged_zip(place: Path, **header: int) -> Path:
     """Write a .zip of a configuration, with entries of its headers changed: the two bytes there, or the method of compression."""
     with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -344,6 +344,7 @@ def settings_array(text: bytes) -> Any:
         ({"models": ["model.npz", "source.spm"]}, r"decoder\.yml names an ensemble of 2 models; import each alone"),
         ({"models": ["source.spm"]}, r"source\.spm is in a rounded format; give the \.npz"),
         ({"models": []}, r"decoder\.yml names no `models`"),
+        ({"models": ["/", "x" * 300]}, r"decoder\.yml names no `models`"),
         ({"vocabs": ["vocab.both.yml"] * 3}, r"decoder\.yml names 3 vocabularies instead of two"),
         ({"vocabs": ["model.npz.spm"] * 2}, r"model\.npz\.spm is not a SentencePiece model"),
         ({"vocabs": ["source.spm", "target.spm"]}, r"source\.spm does not begin with `</s>` and `<unk>`"),

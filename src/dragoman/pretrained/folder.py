@@ -35,7 +35,7 @@ LARGEST_POINTER = 1024
 """Such files have fewer bytes."""
 CODE = "auto_map"
 """Entry of a configuration whose model or tokeniser is Python code beside it."""
-DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError)
+DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, UnicodeDecodeError)
 """What reading a damaged archive raises."""
 UNREAD = ("*.h5", "*.msgpack", "*.ot", "*.onnx", "onnx/*", "*.tflite", "flax_model*", "tf_model*", "rust_model*")
 """Files of a repository that an import does not need."""

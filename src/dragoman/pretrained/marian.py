@@ -21,6 +21,7 @@ from dragoman import yaml_subset
 from dragoman.decoding.settings import LARGEST_PENALTY
 from dragoman.errors import ImportModelError, SettingsError, shorten
 from dragoman.pretrained.folder import DAMAGE, damaged
+from dragoman.regular_files import is_name
 from dragoman.settings import read_yaml
 
 DECODER = "decoder.yml"
@@ -181,10 +182,10 @@ def _yaml(path: Path) -> dict[str, Any]:
 def _paths(decoder: Path, table: Mapping[str, Any], name: str) -> list[Path]:
     """Return the paths of files that `decoder.yml` names, which must be in its folder."""
     given = table.get(name)
-    names = [str(one) for one in (given if isinstance(given, list) else [given]) if isinstance(one, str) and one]
-    if not names:
+    named = [Path(one).name for one in (given if isinstance(given, list) else [given]) if isinstance(one, str)]
+    paths = [decoder.parent / one for one in named if is_name(one)]
+    if not paths:
         raise ImportModelError(f"{decoder} names no `{name}`; copy the whole folder of the model")
-    paths = [decoder.with_name(Path(one).name) for one in names]
     missing = next((path for path in paths if not path.exists()), None)
     if missing is not None:
         raise ImportModelError(f"{missing}, which {decoder.name} names, is missing; copy the whole folder of the model")
