@@ -6,7 +6,9 @@ from tests.tiny import Trained
 
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import InputError
+from dragoman.inference import batching
 from dragoman.inference.generator import TextGenerator
+from dragoman.inference.torch_engine import output_layer
 from dragoman.interfaces import BOS, EOS, Padded
 from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
@@ -101,3 +103,17 @@ def test_texts_may_come_one_by_one_but_a_single_one_is_refused():
     for ask in (given.generate_texts, given.score):
         with pytest.raises(InputError, match="'the old' is one text"):
             ask("the old")
+
+
+def test_many_texts_are_scored_with_few_logits_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = continuer()
+    sizes: list[int] = []
+    expected, most = given.score(TEXTS), 20 * len(given.codec)
+    output_layer(given.model).register_forward_hook(lambda layer, features, logits: sizes.append(logits.numel()))
+    given.score(TEXTS * 4)
+    assert max(sizes) > most
+    sizes.clear()
+    monkeypatch.setattr(batching, "BATCH_LOGITS", most)
+    for found, (log_prob, length) in zip(given.score(TEXTS * 4), expected * 4, strict=True):
+        assert found == (pytest.approx(log_prob, abs=1e-4), length)
+    assert most / 2 < max(sizes) <= most

@@ -13,11 +13,11 @@ from tests.laws.architectures import recurrent, transformer
 from dragoman.data.collate import collate
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import InputError, RunError
-from dragoman.inference import torch_engine
+from dragoman.inference import batching, torch_engine
 from dragoman.inference.requests import EncodedRequest, Request
 from dragoman.inference.session import Session
 from dragoman.inference.torch_engine import TorchEngine, output_layer
-from dragoman.laws.examples import Architecture, model_of
+from dragoman.laws.examples import VOCABULARY, Architecture, model_of
 
 RNN = recurrent()
 TRANSFORMER = transformer()
@@ -63,6 +63,25 @@ def test_large_inputs_are_cut_into_batches(architecture: Architecture, monkeypat
     assert [len(found) for found in alone] == [1, 1, 0, 1, 1, 1, 1]
     for one, other in zip(engine.score(pairs(), settings), scores, strict=True):
         assert one.ids == other.ids and one.log_prob == pytest.approx(other.log_prob, abs=1e-4)
+
+
+@MODELS
+def test_no_batch_has_more_logits_than_memory_allows(
+    architecture: Architecture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, most = DecodingSettings(beam=3, **SHORT), 20 * VOCABULARY
+    expected = engine_of(architecture).search(requests(SOURCES), settings)
+    monkeypatch.setattr(batching, "BATCH_LOGITS", most)
+    model = deepcopy(model_of(architecture))
+    sizes: list[int] = []
+    output_layer(model).register_forward_hook(lambda layer, given, logits: sizes.append(logits.numel()))
+    engine = TorchEngine(Session([model]))
+    found = engine.search(requests(SOURCES), settings)
+    assert [[one.ids for one in some] for some in found] == [[one.ids for one in some] for some in expected]
+    assert 6 * 3 * VOCABULARY <= max(sizes) <= most
+    sizes.clear()
+    engine.score(pairs(), DecodingSettings())
+    assert most / 2 < max(sizes) <= most
 
 
 @MODELS

@@ -7,6 +7,8 @@ from dragoman.machine.memory import require_memory
 
 BYTES = 8
 """Minimum memory of a hypothesis per token of the vocabulary in bytes: its logits and log-probabilities."""
+BATCH_LOGITS = 1 << 26
+"""Most logits of a batch (256 MiB in float32), of which search and scoring hold a few copies."""
 
 
 def batches(lengths: Sequence[int], cells: int, *, ties: Sequence[int] | None = None) -> Iterator[list[int]]:
@@ -23,6 +25,15 @@ def batches(lengths: Sequence[int], cells: int, *, ties: Sequence[int] | None = 
         rows = max(1, cells // lengths[order[first]])
         yield order[first : first + rows]
         first += rows
+
+
+def cells_of_logits(vocabulary: int, cells: int) -> int:
+    """Return how many of the `cells` of a batch the logits of one token take, so that no batch has more than BATCH_LOGITS.
+
+    >>> cells_of_logits(8_000, 6000), cells_of_logits(250_000, 6000)
+    (1, 23)
+    """
+    return -(-vocabulary * cells // BATCH_LOGITS)
 
 
 def batches_of_one_length(lengths: Sequence[int], rows: int) -> Iterator[list[int]]:

@@ -16,7 +16,7 @@ from dragoman.decoding.sample import sample
 from dragoman.decoding.score import score_target
 from dragoman.decoding.settings import DecodingSettings, SearchSettings
 from dragoman.decoding.step import step_of
-from dragoman.inference.batching import batches, batches_of_one_length, check_memory
+from dragoman.inference.batching import batches, batches_of_one_length, cells_of_logits, check_memory
 from dragoman.inference.checks import lay_over
 from dragoman.inference.session import Session, open_runs
 from dragoman.models.seq2seq import Seq2Seq
@@ -95,7 +95,8 @@ class TextGenerator:
         """
         encoded = encode_within(self.codec, given_texts(texts, "text"), self.model.target_positions, name="text")
         results: dict[int, tuple[float, int]] = {}
-        for rows in batches([len(ids) + 1 for ids in encoded], SCORED_TOKENS):
+        each = cells_of_logits(len(self.codec), SCORED_TOKENS)
+        for rows in batches([(len(ids) + 1) * each for ids in encoded], SCORED_TOKENS):
             batch = collate([([], encoded[row]) for row in rows], special=self.codec.special).to(self.device)
             with self.session.computing(self.session.pack(self.settings.precision)):
                 scored = score_target(self.model.decoder, self.model.encoder(batch.source), batch.target)

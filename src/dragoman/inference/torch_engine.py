@@ -20,7 +20,7 @@ from dragoman.decoding.shortlist import Listed, RestoredWatch, Shortlist, Shortl
 from dragoman.decoding.step import EnsembleState, ensemble, feed, step_of
 from dragoman.errors import InputError, RunError
 from dragoman.inference.attention_map import AttentionMap, map_attention, of_given, source_heads
-from dragoman.inference.batching import batches, check_memory
+from dragoman.inference.batching import batches, cells_of_logits, check_memory
 from dragoman.inference.requests import EncodedRequest
 from dragoman.inference.session import Session
 from dragoman.interfaces import DecoderState, Encoded, Padded, Step
@@ -33,7 +33,7 @@ from dragoman.text.codec import Codec
 from dragoman.tree import map_tensors
 
 BATCH_CELLS = 6000
-"""Largest batch of translation: hypotheses times longest source, in tokens."""
+"""Largest batch of translation: hypotheses times longest source, in tokens; smaller where vocabularies are large."""
 
 
 class TorchEngine:
@@ -53,6 +53,9 @@ class TorchEngine:
         self.target_bound = smallest(model.target_positions for model in self.models)
         self.runs = tuple(runs)
         self.special = special
+        outputs = (one for model in self.models for one in model.modules() if isinstance(one, OutputLayer))
+        self._cells = cells_of_logits(max((len(one.weight) for one in outputs), default=0), BATCH_CELLS)
+        """How many cells of a batch the logits of one token take, which counts where vocabularies are large."""
         self._shortlist = shortlist
 
     @property
@@ -96,7 +99,7 @@ class TorchEngine:
             if request.sources[0]:
                 alike.setdefault(len(request.start), []).append(number)
         for todo in alike.values():
-            widths = [requests[number].width * settings.hypotheses for number in todo]
+            widths = [max(requests[number].width, self._cells) * settings.hypotheses for number in todo]
             for rows in batches(widths, BATCH_CELLS):
                 chosen = [todo[row] for row in rows]
                 part = WatchedPart(watch, tuple(chosen))
@@ -110,7 +113,7 @@ class TorchEngine:
     ) -> list[Hypothesis]:
         """Return the given targets with their log-probabilities, and `entropies` if requested. RunError if they are NaN."""
         results: dict[int, Hypothesis] = {}
-        widths = [request.width * settings.hypotheses for request in requests]
+        widths = [request.width * max(settings.hypotheses, self._cells) for request in requests]
         lengths = [sum(map(len, request.pair)) for request in requests]
         for rows in batches(widths, BATCH_CELLS, ties=lengths):
             scored = self._score([requests[row] for row in rows], settings, entropies=entropies)
