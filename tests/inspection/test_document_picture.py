@@ -59,6 +59,19 @@ def test_a_word_longer_than_a_line_is_elided(tmp_path: Path):
     assert len(shown) < 80 and "…" in shown
 
 
+def test_labels_too_long_for_one_line_have_a_line_each(tmp_path: Path):
+    names = ["Kinh tế, tài chính và ngân hàng", "Văn hoá, nghệ thuật và điện ảnh", "word" * 40]
+    for labels, lines in ((names, 3), (["good", "bad"], 1)):
+        picture = DocumentPicture([["A"], ["B"]], [[1.0], [1.0]], [0.5, 0.5], [(label, 0.3) for label in labels])
+        draw_document(picture, tmp_path / "a.svg")
+        nodes = list(ElementTree.parse(tmp_path / "a.svg").iter("{http://www.w3.org/2000/svg}text"))
+        above = [node for node in nodes if (node.text or "").endswith(" 0.30")]
+        assert len(above) == len({node.attrib["y"] for node in above}) == lines
+        assert all(len(node.text or "") < 70 for node in above)
+        below = [float(node.attrib["y"]) for node in nodes if node.text in ("A", "B")]
+        assert max(float(node.attrib["y"]) for node in above) < min(below) - 10
+
+
 def test_the_same_picture_gives_the_same_bytes(tmp_path: Path):
     for name in ("a.png", "b.png"):
         draw_document(PICTURE, tmp_path / name)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dragoman.errors import InputError
 from dragoman.inspection.page import direction, document
@@ -104,7 +104,15 @@ def _figure(picture: DocumentPicture) -> "Figure":
 
     figure = Figure(figsize=(WIDTH, 1.0))
     canvas, inches = FigureCanvasAgg(figure), figure.dpi_scale_trans
-    shown, bars, down = [], [], 2 * LINE
+    labels = [f"{elided(label)} {probability:.2f}" for label, probability in picture.labels[:LABELS]]
+    bold: dict[str, Any] = {"size": FONT_SIZE + 2, "weight": "bold", "va": "center", "transform": inches}
+    title = figure.text(0.2, -LINE, ", ".join(labels), **bold)
+    shown, bars, down = [title], [], 2 * LINE
+    if title.get_window_extent(canvas.get_renderer()).width / figure.dpi > WIDTH - 0.4:  # a line for each
+        title.set_text(labels[0])
+        for label in labels[1:]:
+            shown.append(figure.text(0.2, -down, label, **bold))
+            down += LINE
     for words, shades, weight in zip(picture.sentences, picture.shades, picture.sentence_weights, strict=True):
         bars.append(Rectangle((0.2, -down - 0.08), BAR * max(weight, 0.004), 0.16, transform=inches))
         shown.append(figure.text(LEFT - 0.4, -down, f"{weight:.2f}", size=8, va="center", transform=inches))
@@ -126,5 +134,4 @@ def _figure(picture: DocumentPicture) -> "Figure":
     for bar in bars:
         bar.set(y=bar.get_y() + down, facecolor=colormaps[COLOURS](0.6), linewidth=0)
         figure.add_artist(bar)
-    figure.text(0.2, down - LINE, picture.title, size=FONT_SIZE + 2, weight="bold", va="center", transform=inches)
     return figure
