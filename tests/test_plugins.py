@@ -13,6 +13,7 @@ from tests.tiny import RECIPE, ROOT, recipe_file
 from dragoman import plugins
 from dragoman.errors import SettingsError
 from dragoman.inference.translator import Translator
+from dragoman.jobs.checks import check_recipe
 from dragoman.jobs.train import fit
 from dragoman.models.build import build_model
 from dragoman.models.rnn_settings import RecurrentSettings
@@ -105,7 +106,7 @@ def test_a_run_whose_architecture_is_gone_says_so(installed: list[EntryPoint], t
 
 def test_a_package_that_cannot_be_imported_disturbs_only_who_needs_it(installed: list[EntryPoint]) -> None:
     installed.append(entry("no_such_package:PLUGINS"))
-    assert parse(Recipe, {**_table(), "model": {"kind": "rnn", "score": "dot"}})
+    assert check_recipe(parse(Recipe, {**_table(), "model": {"kind": "rnn", "score": "dot"}})) == []
     with pytest.raises(SettingsError, match=r"no_such_package.*update or uninstall"):
         parse(Recipe, {**_table(), "model": {"kind": "rnn", "score": "low_rank"}})
 

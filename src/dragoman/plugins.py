@@ -81,6 +81,14 @@ def get(kind: PluginKind, name: str) -> Plugin:
     return plugin
 
 
+def is_provided(kind: PluginKind, name: str) -> bool:
+    """Tell whether there is a plugin of a kind and a name; not if a package is broken, which concerns only those who use it."""
+    try:
+        return find(kind, name) is not None
+    except SettingsError:
+        return False
+
+
 def or_plugin(kind: PluginKind) -> tuple[WrapValidator, PlainSerializer]:
     """Return annotations that make a setting accept the names of plugins too: `Annotated[Name, *or_plugin("score")]`."""
 

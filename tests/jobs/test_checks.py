@@ -48,6 +48,29 @@ def test_what_only_the_own_objective_reads_is_refused_with_that_of_a_plugin(
         check_recipe(recipe("rnn", change, "training.objective=mine"))
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "base", "place"),
+    [
+        ("score", "dot", "rnn", "model.score: dot"),
+        ("score", "scaled_dot", "transformer", "model.self_score: scaled_dot"),
+        ("relative", "none", "transformer", "model.relative: none"),
+        ("positions", "sinusoidal", "transformer", "model.positions: sinusoidal"),
+        ("objective", "translation", "rnn", "training.objective: translation"),
+    ],
+)
+def test_a_built_in_name_that_a_plugin_has_too_is_refused(
+    kind: plugins.PluginKind, name: str, base: str, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = recipe(base, *["model.score=dot"] * (name == "dot"))
+    assert check_recipe(chosen) == []
+    mine = plugins.Plugin(kind, name, lambda *_: None)
+    monkeypatch.setattr(plugins, "_registered", {(kind, name): mine})
+    with pytest.raises(
+        SettingsError, match=f"`{place}` is the name of a plugin too, whose {kind} would not be used.*ren"
+    ):
+        check_recipe(chosen)
+
+
 @pytest.mark.parametrize("name", shipped())
 def test_every_shipped_recipe_passes(name: str) -> None:
     assert check_recipe(load_recipe(name)) == []

@@ -1,6 +1,6 @@
 """What is known from a recipe alone: above all which batches may be computed in parts, by copies of the model or one by one."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, get_args
 
 import torch
@@ -11,14 +11,25 @@ from dragoman.data.settings import LinesSettings
 from dragoman.layers.positions import PositionsName
 from dragoman.models.build import BUILT_IN as KINDS
 from dragoman.models.capabilities import Capabilities, capabilities_of
+from dragoman.plugins import PluginKind
 from dragoman.training.replicas import suitable_count
 
-BUILT_IN: Mapping[str, tuple[str | None, ...]] = {
-    "positions": (None, *get_args(PositionsName)),
-    "relative": (None, *get_args(RelativeName)),
-    **{name: (None, *get_args(ScoreName)) for name in ("score", "self_score", "cross_score")},
+NAMES: Mapping[PluginKind, Collection[str]] = {
+    "score": get_args(ScoreName),
+    "relative": get_args(RelativeName),
+    "positions": get_args(PositionsName),
+    "model": KINDS,
+    "objective": ("translation",),
 }
-"""Built-in values."""
+"""Built-in names of each kind that plugins provide too."""
+PARTS: Mapping[str, PluginKind] = {
+    "positions": "positions",
+    "relative": "relative",
+    "score": "score",
+    "self_score": "score",
+    "cross_score": "score",
+}
+"""Settings that name a part of a model."""
 
 
 def model_of(recipe: Any) -> Capabilities:
@@ -33,7 +44,7 @@ def linked(recipe: Any) -> list[bool]:
 
 def plugged(recipe: Any) -> bool:
     """Tell whether part of the model comes from a plugin, of which nothing is known."""
-    return any(getattr(recipe.model, name, None) not in known for name, known in BUILT_IN.items())
+    return any(getattr(recipe.model, name, None) not in (None, *NAMES[kind]) for name, kind in PARTS.items())
 
 
 def splittable(recipe: Any) -> bool:

@@ -5,8 +5,9 @@ from typing import Any
 
 from dragoman.jobs.adapting_rules import ADAPTING
 from dragoman.jobs.link_rules import LINKS
-from dragoman.jobs.parts import model_of, plugged, replicable
+from dragoman.jobs.parts import NAMES, PARTS, model_of, plugged, replicable
 from dragoman.models.build import BUILT_IN as KINDS
+from dragoman.plugins import PluginKind, is_provided
 from dragoman.runs.rules import Rule
 from dragoman.training.consistency_settings import SimCutSettings
 from dragoman.training.settings import OptimisationSettings
@@ -69,6 +70,16 @@ def _one_step_a_batch(recipe: Any, training: Any) -> bool:
     rewards = (training.reward, *(phase.reward for phase in training.phases))
     others = (training.guided, training.consistency, training.tokens_per_step, *rewards)
     return all(one is None for one in others)
+
+
+def _names_one(kind: PluginKind, name: str) -> Works:
+    """Return a condition: the value of the setting `name` is not both built in and that of a plugin."""
+
+    def works(_: Any, own: Any) -> bool:
+        value = getattr(own, name)
+        return value not in NAMES[kind] or not is_provided(kind, value)
+
+    return works
 
 
 def _bounded(recipe: Any, _: Any) -> bool:
@@ -353,4 +364,20 @@ MODELS = (
 )
 """Rules on the parts of a model."""
 
-RULES = (*OPTIMISATION, *OBJECTIVE, *COMPUTING, *TEXT, *MODELS, *LINKS, *ADAPTING)
+PLUGINS = tuple(
+    Rule(
+        f"{section}.{name}",
+        _names_one(kind, name),
+        f"is the name of a plugin too, whose {kind} would not be used, for Dragoman has one of that name",
+        remedy="rename the plugin, or uninstall its package",
+        even_default=True,
+    )
+    for section, name, kind in (
+        ("model", "kind", "model"),
+        *(("model", name, kind) for name, kind in PARTS.items()),
+        ("training", "objective", "objective"),
+    )
+)
+"""Rules on names that plugins share with what is built in."""
+
+RULES = (*OPTIMISATION, *OBJECTIVE, *COMPUTING, *TEXT, *MODELS, *LINKS, *ADAPTING, *PLUGINS)

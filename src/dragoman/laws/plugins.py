@@ -1,21 +1,18 @@
 """Run the laws on plugins: `dragoman laws MODULE`."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any, get_args
+from typing import Any
 
 import torch
 
-from dragoman.attention.scores import ScoreName
-from dragoman.attention.settings import RelativeName
 from dragoman.errors import DragomanError, InputError
+from dragoman.jobs.parts import NAMES
 from dragoman.laws import of_models, of_training
 from dragoman.laws.examples import Architecture
-from dragoman.layers.positions import PositionsName
-from dragoman.models.build import BUILT_IN as KINDS
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.transformer_settings import DecoderOnlySettings, TransformerSettings
 from dragoman.plugins import Plugin, register
@@ -26,14 +23,6 @@ RECURRENT: Mapping[str, Any] = {"embedding": 6, "hidden": 8, "encoder_hidden": 4
 BLOCKS: Mapping[str, Any] = {"width": 8, "feed_forward": 12, "heads": 2, "dropout": 0.3, "max_positions": 40}
 LAYERS: Mapping[str, Any] = {"encoder_layers": 2, "decoder_layers": 2, **BLOCKS}
 
-BUILT_IN: Mapping[str, Collection[str]] = {
-    "score": get_args(ScoreName),
-    "relative": get_args(RelativeName),
-    "positions": get_args(PositionsName),
-    "model": KINDS,
-    "objective": ("translation",),
-}
-"""Names of each kind that no plugin can have."""
 NOT_THEIRS = (str(Path(__file__).parents[1]), str(Path(torch.__file__).parent))
 """Folders of packages in which no plugin is: Dragoman and torch."""
 
@@ -67,7 +56,7 @@ def load_plugins(module: str) -> tuple[Plugin, ...]:
     if not isinstance(plugins, tuple | list) or not all(isinstance(plugin, Plugin) for plugin in plugins):
         raise InputError(f"the module `{module}` has no plugin; assign a tuple of dragoman.plugins.Plugin to `PLUGINS`")
     for plugin in plugins:
-        if plugin.name in BUILT_IN[plugin.kind]:
+        if plugin.name in NAMES[plugin.kind]:
             raise InputError(
                 f"the {plugin.kind} `{plugin.name}` of `{module}` would never be used, for Dragoman has one of that name; "
                 "rename it"
