@@ -11,6 +11,7 @@ import torch
 from tests.tiny import RECIPE, ROOT, recipe_file
 
 from dragoman import plugins
+from dragoman.attention.scores import Dot
 from dragoman.errors import SettingsError
 from dragoman.inference.translator import Translator
 from dragoman.jobs.checks import check_recipe
@@ -157,6 +158,20 @@ def test_a_model_whose_settings_extend_built_in_ones_is_built_by_its_own_functio
     mine = plugins.Plugin("model", "mine", lambda settings, vocabularies: Mine(), settings=MineSettings)
     monkeypatch.setattr(plugins, "_registered", {("model", "mine"): mine})
     assert isinstance(build_model(MineSettings(), Vocabularies(9, 9, shared=False)), Mine)
+
+
+def test_weights_that_torch_would_not_train_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Hiding(Dot):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = [torch.nn.Linear(4, 4)]
+
+    mine = plugins.Plugin("score", "hiding", lambda *_, **__: Hiding())
+    monkeypatch.setattr(plugins, "_registered", {("score", "hiding"): mine})
+    with pytest.raises(
+        SettingsError, match=r"`decoder\.\S*score\.layers\[0\]\.weight` .* neither trained .*nn\.ModuleList"
+    ):
+        build_model(RecurrentSettings(score="hiding"), Vocabularies(9, 9, shared=False))
 
 
 def test_a_kind_that_does_not_exist_is_refused() -> None:

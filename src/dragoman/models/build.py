@@ -5,6 +5,7 @@ from typing import Annotated, Any, get_args
 
 from pydantic import Field, SerializeAsAny, ValidationError, WrapValidator
 
+from dragoman.errors import SettingsError
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding, move_padding
 from dragoman.models.bytenet import ByteNetSettings, build_bytenet
 from dragoman.models.capabilities import Purpose, capabilities_of
@@ -20,6 +21,7 @@ from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.transformer import build_transformer
 from dragoman.models.transformer_settings import DecoderOnlySettings, MaskedSettings, TransformerSettings
+from dragoman.models.unregistered import unregistered
 from dragoman.plugins import find, get, or_of_a_plugin
 from dragoman.settings import Settings, kinds_of, parse
 from dragoman.special_ids import SpecialIds
@@ -61,8 +63,16 @@ Model = Seq2Seq | MaskedLanguageModel
 
 
 def build_model(settings: Settings, vocabularies: Vocabularies) -> Model:
-    """Build the model that `settings` describe, with weights initialised from torch's random state."""
+    """Build the model that `settings` describe, with weights initialised from torch's random state.
+
+    Raises SettingsError if it has weights that torch does not know of, as a module of a plugin may.
+    """
     model, special = _build(settings, vocabularies), vocabularies.special
+    for place in unregistered(model):
+        raise SettingsError(
+            f"the weights `{place}` of this model are hidden from torch, so they would be neither trained nor saved; keep them "
+            "in an nn.Parameter, nn.ParameterList, nn.ModuleList or nn.ModuleDict, not in a plain tensor, list or dictionary"
+        )
     for module in model.modules():
         if isinstance(module, TokenEmbedding):
             move_padding(module, special.pad)
