@@ -1,4 +1,4 @@
-"""Laws 9 to 11: training adds up and can be taken up again, text survives the codec."""
+"""Laws 9 to 11 and 13: training adds up, can be taken up again and reaches every weight; text survives the codec."""
 
 from pathlib import Path
 
@@ -82,3 +82,8 @@ def test_training_with_averaged_weights_equals_an_unbroken_one(architecture: Arc
 @pytest.mark.parametrize("name", laws.CODECS)
 def test_text_survives_the_codec(name: str) -> None:
     laws.law_11_text_survives_the_codec(laws.codec_of(name))
+
+
+@each(ARCHITECTURES, quick=[*FAMILIES, *PARTICULAR])
+def test_every_weight_is_trained(architecture: Architecture) -> None:
+    laws.law_13_every_weight_is_trained(architecture)

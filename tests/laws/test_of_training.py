@@ -1,4 +1,4 @@
-"""Laws 9 to 11 catch the bugs that they are there for. `test_laws_of_work` tries them on every architecture."""
+"""Laws 9 to 11 and 13 catch the bugs that they are there for. `test_laws_of_work` tries them on every architecture."""
 
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ from tests.laws.planting import Law, Plant, law, numbers_of, replace, see_caught
 from tests.slow import some
 from torch.nn.utils import clip_grad_norm_
 
+from dragoman.attention import relative
 from dragoman.data.stream import BatchStream
 from dragoman.laws import of_training as laws
 from dragoman.text import words
@@ -88,6 +89,10 @@ BUGS: dict[str, tuple[Law, Plant]] = {
     "10: steps counted again": (resuming(), replace(Progress, "from_json", counts_steps_again)),
     "10: stream resumes one batch late": (resuming(), replace(BatchStream, "seek", seeks_the_next_batch)),
     "10: stream begins anew": (resuming(epochs=1.5), replace(BatchStream, "seek", does_nothing)),
+    "13: values of distances left out": (
+        law(laws.law_13_every_weight_is_trained, "transformer, shaw"),
+        replace(relative.Shaw, "values", does_nothing),
+    ),
     "11: spaces put around punctuation": (codec_law, replace(words, "join_words", puts_spaces_everywhere)),
 }
 

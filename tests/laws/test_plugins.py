@@ -7,7 +7,7 @@ import torch
 from tests.tiny import ROOT
 from torch import Tensor
 
-from dragoman.attention.scores import Score
+from dragoman.attention.scores import Dot, Score
 from dragoman.errors import InputError, SettingsError
 from dragoman.interfaces import Batch, Loss
 from dragoman.laws.plugins import architectures_of, check, laws_of, load_plugins
@@ -64,6 +64,21 @@ def test_a_score_that_sees_padding_is_found(tmp_path: Path) -> None:
     with pytest.raises(AssertionError):
         laws["3 padding does not matter"](architecture, tmp_path)
     laws["6 asking for weights changes nothing"](architecture, tmp_path)
+
+
+def test_a_score_with_weights_that_it_does_not_use_is_found(tmp_path: Path) -> None:
+    class Idle(Dot):
+        def __init__(self) -> None:
+            super().__init__()
+            self.unused = torch.nn.Linear(2, 2)
+
+    plugin = Plugin("score", "idle", lambda *_, **__: Idle())
+    register(plugin)
+    verdicts = check([plugin], tmp_path)
+    failures = {verdict.law: verdict.failure for verdict in verdicts if verdict.architecture == "bahdanau"}
+    broken = {law: failure for law, failure in failures.items() if failure}
+    assert list(broken) == ["13 every weight is trained"]
+    assert "`decoder.attention.score.unused.weight`: use them, or set" in broken["13 every weight is trained"]
 
 
 @pytest.mark.parametrize("kind", ["score", "relative", "positions", "objective"])

@@ -1,4 +1,4 @@
-"""Laws 9 to 11: on training and on text. Like those in `laws`, they raise AssertionError if one is broken."""
+"""Laws 9 to 11 and 13: on training and on text. Like those in `laws`, they raise AssertionError if one is broken."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -131,6 +131,17 @@ def codec_of(name: str) -> Codec:
     """Return the codec learned from SENTENCES."""
     codec, _ = learn_codecs(CODECS[name], lambda: [(text, text.upper()) for text in SENTENCES])
     return codec
+
+
+def law_13_every_weight_is_trained(architecture: Architecture) -> None:
+    """Every weight has a gradient, unless it is one that is not to be trained."""
+    model = _without_dropout(architecture)
+    loss = translation_loss(model, WHOLE)
+    gradients = _gradients(model, loss.total)[1]
+    idle = [name for name, weight in model.named_parameters() if weight.requires_grad and name not in gradients]
+    assert not idle, (
+        f"the loss does not depend on the weights `{idle[0]}`: use them, or set their `requires_grad` to False"
+    )
 
 
 class StopAt(Silent):

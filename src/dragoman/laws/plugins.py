@@ -124,12 +124,14 @@ def laws_of(plugin: Plugin, architecture: Architecture) -> dict[str, Law]:
         "6 asking for weights changes nothing": of_models.law_6_asking_for_weights_changes_nothing,
         "8 a wide beam finds the best": of_models.law_8_a_wide_beam_finds_the_best,
         "9 uneven batches add up": of_training.law_9_uneven_batches_add_up,
+        "13 every weight is trained": of_training.law_13_every_weight_is_trained,
     }
     if of_models.attends(architecture):
         laws["5 weights are a distribution"] = of_models.law_5_weights_are_a_distribution
         if plugin.kind != "model" and not of_models.knows_order(architecture):
             laws["7 the order of keys does not matter"] = of_models.law_7_the_order_of_keys_does_not_matter
-    return {**{title: _without_folder(laws[title]) for title in sorted(laws)}, **resumed}
+    without_folder = {title: _without_folder(one) for title, one in laws.items()}
+    return dict(sorted({**without_folder, **resumed}.items(), key=lambda item: int(item[0].split()[0])))
 
 
 def _without_folder(law: Callable[[Architecture], None]) -> Law:
