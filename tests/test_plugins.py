@@ -160,6 +160,32 @@ def test_a_model_whose_settings_extend_built_in_ones_is_built_by_its_own_functio
     assert isinstance(build_model(MineSettings(), Vocabularies(9, 9, shared=False)), Mine)
 
 
+class Measured(Dot):
+    """A score that reads a number of a tensor when it is built."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = torch.full((2,), 0.5).sum().item()
+
+
+def test_a_plugin_may_read_numbers_of_its_tensors(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    mine = plugins.Plugin("score", "mine", lambda *_, **__: Measured())
+    monkeypatch.setattr(plugins, "_registered", {("score", "mine"): mine})
+    fit(load_recipe(recipe_file(tmp_path, "transformer"), [*TINY, "model.cross_score=mine"]), tmp_path / "run")
+    assert len(Translator.load(tmp_path / "run").translate(["I love cats."])) == 1
+
+
+def test_an_error_within_a_plugin_is_not_taken_for_a_lack_of_memory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def build(*_: int, **__: int) -> Dot:
+        raise RuntimeError("mine")
+
+    monkeypatch.setattr(plugins, "_registered", {("score", "mine"): plugins.Plugin("score", "mine", build)})
+    with pytest.raises(RuntimeError, match=r"^mine$"):
+        fit(load_recipe(recipe_file(tmp_path, "rnn"), [*TINY, "model.score=mine"]), tmp_path / "run")
+
+
 def test_weights_that_torch_would_not_train_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     class Hiding(Dot):
         def __init__(self) -> None:

@@ -6,14 +6,15 @@ import pytest
 from tests.tiny import recipe
 
 from dragoman import plugins
-from dragoman.jobs.parts import plugged, replicable, splittable
+from dragoman.jobs.parts import replicable, splittable
+from dragoman.models.build import plugged
 
 
 @pytest.mark.parametrize("model", ["rnn", "transformer", "masked_lm", "decoder_only"])
 def test_what_adds_up_over_sentences_can_be_split(model: str) -> None:
     assert splittable(recipe(model))
     assert replicable(recipe(model)) == (model == "transformer")
-    assert not plugged(recipe(model))
+    assert not plugged(recipe(model).model)
 
 
 @pytest.mark.parametrize("kind", ["self_score", "relative", "positions"])
@@ -21,7 +22,7 @@ def test_nothing_is_known_of_what_a_plugin_computes(kind: str, monkeypatch: pyte
     named: Any = "score" if kind == "self_score" else kind
     monkeypatch.setattr(plugins, "_registered", {(named, "own"): plugins.Plugin(named, "own", lambda: None)})
     theirs = recipe("transformer", f"model.{kind}=own")
-    assert plugged(theirs) and not splittable(theirs) and not replicable(theirs)
+    assert plugged(theirs.model) and not splittable(theirs) and not replicable(theirs)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from dragoman.classification.settings import ClassifierRecipe
 from dragoman.data.ledger import LEDGER
 from dragoman.errors import RunError
 from dragoman.machine.provenance import versions
+from dragoman.models.build import plugged
 from dragoman.models.classifier import DocumentClassifier
 from dragoman.runs.folder import read_recipe, read_sealed, write_run
 from dragoman.runs.integrity import COMPARED, IDENTITY, check_files, run_identity
@@ -58,7 +59,8 @@ class ClassifierRun:
                 "give the `dragoman classify train` command that began it again, with --resume, or wait"
             )
         tensors = self.files.load(self.weights)[0]
-        check_outline(self.fresh_model, tensors, self.weights)
+        if not plugged(self.recipe.model):
+            check_outline(self.fresh_model, tensors, self.weights)
         model = self.fresh_model()
         fill(model, tensors, self.weights)
         return model.to(device).eval()

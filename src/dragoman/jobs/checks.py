@@ -22,6 +22,7 @@ from dragoman.jobs.memory import Outline, outline_of, static_memory
 from dragoman.jobs.parts import model_of, splittable
 from dragoman.jobs.rules import RULES
 from dragoman.machine.memory import free_memory
+from dragoman.models.build import plugged
 from dragoman.models.capabilities import Capabilities
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.runs.recipe import Recipe
@@ -188,6 +189,8 @@ def _check_memory(recipe: Any, device: torch.device, processes: int) -> None:
     try:
         outline = smallest_outline(recipe)
     except (RuntimeError, OverflowError):  # beyond the address space
+        if plugged(recipe.model):  # or the fault of a plugin
+            raise
         raise SettingsError("this `model` is larger than any memory; choose smaller sizes in `model`") from None
     needed = static_memory(outline, recipe.training).total // (
         processes if getattr(recipe.training, "shard", False) else 1

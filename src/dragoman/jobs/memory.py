@@ -19,7 +19,7 @@ from dragoman.layers.embedding import freeze_embeddings
 from dragoman.layers.outline import without_memory
 from dragoman.machine.memory import free_memory
 from dragoman.machine.precision import arithmetic, choose_training_precision, width_of
-from dragoman.models.build import build_model
+from dragoman.models.build import build_model, plugged
 from dragoman.models.classifier import DocumentClassifier
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.runs.recipe import Recipe
@@ -71,17 +71,31 @@ class Outline:
 
 
 def outline_of(recipe: Any, vocabularies: Vocabularies) -> Outline:
-    """Build the model of a translator's or classifier's recipe, and its adapters if it has any, on the meta device."""
-    adapters = getattr(recipe.model, "adapters", None)
-    with without_memory():
-        if model_of(recipe).purpose == "classify":
-            model: nn.Module = DocumentClassifier(recipe.model, vocabularies.source, 2)
-        else:
-            model = build_model(recipe.model, vocabularies)
-        trained = model if adapters is None else Adapters(model, adapters)
+    """Build the model of a translator's or classifier's recipe, and its adapters if it has any, on the meta device.
+
+    A plugin that reads numbers of its tensors while it builds, which are not there, is given memory for them.
+    """
+    try:
+        with without_memory():
+            model, trained = _built(recipe, vocabularies)
+    except RuntimeError:
+        if not plugged(recipe.model):
+            raise
+        with torch.random.fork_rng(devices=[]):
+            model, trained = _built(recipe, vocabularies)
     if getattr(recipe.training, "frozen", "none") == "embeddings" and recipe.model.start_from is not None:
         freeze_embeddings(model, recipe.model.start_from.runs)
     return Outline(model, trained)
+
+
+def _built(recipe: Any, vocabularies: Vocabularies) -> tuple[nn.Module, nn.Module]:
+    """Build the model of a recipe; return it, and what is trained."""
+    adapters = getattr(recipe.model, "adapters", None)
+    if model_of(recipe).purpose == "classify":
+        model: nn.Module = DocumentClassifier(recipe.model, vocabularies.source, 2)
+    else:
+        model = build_model(recipe.model, vocabularies)
+    return model, model if adapters is None else Adapters(model, adapters)
 
 
 def static_memory(outline: Outline, training: OptimisationSettings, replicas: int = 1) -> StaticMemory:

@@ -1,35 +1,13 @@
 """What is known from a recipe alone: above all which batches may be computed in parts, by copies of the model or one by one."""
 
-from collections.abc import Collection, Mapping
-from typing import Any, get_args
+from typing import Any
 
 import torch
 
-from dragoman.attention.scores import ScoreName
-from dragoman.attention.settings import RelativeName
 from dragoman.data.settings import LinesSettings
-from dragoman.layers.positions import PositionsName
-from dragoman.models.build import BUILT_IN as KINDS
+from dragoman.models.build import plugged
 from dragoman.models.capabilities import Capabilities, capabilities_of
-from dragoman.plugins import PluginKind
 from dragoman.training.replicas import suitable_count
-
-NAMES: Mapping[PluginKind, Collection[str]] = {
-    "score": get_args(ScoreName),
-    "relative": get_args(RelativeName),
-    "positions": get_args(PositionsName),
-    "model": KINDS,
-    "objective": ("translation",),
-}
-"""Built-in names of each kind that plugins provide too."""
-PARTS: Mapping[str, PluginKind] = {
-    "positions": "positions",
-    "relative": "relative",
-    "score": "score",
-    "self_score": "score",
-    "cross_score": "score",
-}
-"""Settings that name a part of a model."""
 
 
 def model_of(recipe: Any) -> Capabilities:
@@ -42,18 +20,12 @@ def linked(recipe: Any) -> list[bool]:
     return [isinstance(corpus, LinesSettings) and corpus.links is not None for corpus in recipe.data.train]
 
 
-def plugged(recipe: Any) -> bool:
-    """Tell whether part of the model comes from a plugin, of which nothing is known."""
-    return any(getattr(recipe.model, name, None) not in (None, *NAMES[kind]) for name, kind in PARTS.items())
-
-
 def splittable(recipe: Any) -> bool:
     """Tell whether parts of a batch, one after the other, have its loss and gradient: nothing depends on all of it."""
     model, training, hard = recipe.model, recipe.training, getattr(recipe.model, "hard", None)
     rewards = (getattr(one, "reward", None) for one in (training, *training.phases))
     return (
-        model.kind in KINDS
-        and not plugged(recipe)
+        not plugged(model)
         and getattr(model, "experts", None) is None
         and (hard is None or hard.training != "reinforce")  # its baseline moves with each batch
         and getattr(training, "objective", "translation") == "translation"

@@ -5,8 +5,8 @@ from typing import Any
 
 from dragoman.jobs.adapting_rules import ADAPTING
 from dragoman.jobs.link_rules import LINKS
-from dragoman.jobs.parts import NAMES, PARTS, model_of, plugged, replicable
-from dragoman.models.build import BUILT_IN as KINDS
+from dragoman.jobs.parts import model_of, replicable
+from dragoman.models.build import NAMES, PARTS, plugged
 from dragoman.plugins import PluginKind, is_provided
 from dragoman.runs.rules import Rule
 from dragoman.training.consistency_settings import SimCutSettings
@@ -85,7 +85,7 @@ def _names_one(kind: PluginKind, name: str) -> Works:
 def _bounded(recipe: Any, _: Any) -> bool:
     """Tell whether the model limits the length of sentences, or a plugin may do so."""
     model = model_of(recipe)
-    return plugged(recipe) or model.source_positions is not None or model.target_positions is not None
+    return plugged(recipe.model) or model.source_positions is not None or model.target_positions is not None
 
 
 OPTIMISATION = (
@@ -175,9 +175,7 @@ COMPUTING = (
     ),
     Rule(
         "training.shard",
-        lambda recipe, _: (
-            recipe.model.kind in KINDS and not plugged(recipe) and recipe.training.objective == "translation"
-        ),
+        lambda recipe, _: not plugged(recipe.model) and recipe.training.objective == "translation",
         "divides the weights of built-in models with their own objective, and nothing is known of those of plugins",
     ),
     Rule(
@@ -373,7 +371,6 @@ PLUGINS = tuple(
         even_default=True,
     )
     for section, name, kind in (
-        ("model", "kind", "model"),
         *(("model", name, kind) for name, kind in PARTS.items()),
         ("training", "objective", "objective"),
     )

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 
 from dragoman.errors import DragomanError, InputError
-from dragoman.jobs.parts import NAMES
 from dragoman.laws import of_models, of_training
 from dragoman.laws.examples import Architecture
+from dragoman.models.build import NAMES
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.transformer_settings import DecoderOnlySettings, TransformerSettings
 from dragoman.plugins import Plugin, register

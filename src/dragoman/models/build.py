@@ -1,12 +1,15 @@
 """The only place that chooses among architectures."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, get_args
 
 from pydantic import Field, SerializeAsAny, ValidationError, WrapValidator
 
+from dragoman.attention.scores import ScoreName
+from dragoman.attention.settings import RelativeName
 from dragoman.errors import SettingsError
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding, move_padding
+from dragoman.layers.positions import PositionsName
 from dragoman.models.bytenet import ByteNetSettings, build_bytenet
 from dragoman.models.capabilities import Purpose, capabilities_of
 from dragoman.models.convs2s import ConvolutionalSettings, build_convolutional
@@ -22,7 +25,7 @@ from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.transformer import build_transformer
 from dragoman.models.transformer_settings import DecoderOnlySettings, MaskedSettings, TransformerSettings
 from dragoman.models.unregistered import unregistered
-from dragoman.plugins import find, get, or_of_a_plugin
+from dragoman.plugins import PluginKind, find, get, or_of_a_plugin
 from dragoman.settings import Settings, kinds_of, parse
 from dragoman.special_ids import SpecialIds
 
@@ -58,6 +61,23 @@ ModelChoice = Annotated[SerializeAsAny[ModelSettings], WrapValidator(_or_plugin)
 
 BUILT_IN = frozenset(kind for settings in get_args(get_args(ModelSettings)[0]) for kind in kinds_of(settings))
 """The built-in kinds."""
+NAMES: Mapping[PluginKind, Collection[str]] = {
+    "score": get_args(ScoreName),
+    "relative": get_args(RelativeName),
+    "positions": get_args(PositionsName),
+    "model": BUILT_IN,
+    "objective": ("translation",),
+}
+"""Built-in names of what plugins provide too."""
+PARTS: Mapping[str, PluginKind] = {
+    "kind": "model",
+    "positions": "positions",
+    "relative": "relative",
+    "score": "score",
+    "self_score": "score",
+    "cross_score": "score",
+}
+"""Settings of a model with such names."""
 
 Model = Seq2Seq | MaskedLanguageModel
 
@@ -112,6 +132,11 @@ def _build(settings: Settings, vocabularies: Vocabularies) -> Model:
             return build_decoder_only(settings, vocabularies)
         case _:
             raise AssertionError(f"no function builds the built-in kind {kind}")
+
+
+def plugged(settings: object) -> bool:
+    """Tell whether a model, or a part of it, comes from a plugin, of which nothing is known."""
+    return any(getattr(settings, name, None) not in (None, *NAMES[kind]) for name, kind in PARTS.items())
 
 
 def purpose_of(settings: ModelSettings) -> Purpose:

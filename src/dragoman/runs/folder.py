@@ -27,7 +27,7 @@ from dragoman.errors import DragomanError, InputError, RunError, shell_path
 from dragoman.json_files import load_json
 from dragoman.layers.adapters import Adapters
 from dragoman.machine.provenance import versions
-from dragoman.models.build import BUILT_IN, Model, build_model, purpose_of
+from dragoman.models.build import Model, build_model, plugged, purpose_of
 from dragoman.models.capabilities import Purpose
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.regular_files import is_utf8
@@ -146,7 +146,7 @@ class Run:
 
     def _filled(self, tensors: Mapping[str, Tensor], path: Path) -> Model:
         """Build the model with these weights; RunError before memory is taken for a model that they do not fit."""
-        if self.recipe.model.kind in BUILT_IN:
+        if not plugged(self.recipe.model):
             check_outline(self.fresh_model, tensors, path)
         model = self.fresh_model()
         fill(model, tensors, path)
