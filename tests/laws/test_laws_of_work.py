@@ -1,4 +1,4 @@
-"""Laws 9 to 11 and 13: training adds up, can be taken up again and reaches every weight; text survives the codec."""
+"""Laws 9 to 11, 13 and 14: training adds up and reaches every weight, what is saved is enough, text survives the codec."""
 
 from pathlib import Path
 
@@ -87,3 +87,8 @@ def test_text_survives_the_codec(name: str) -> None:
 @each(ARCHITECTURES, quick=[*FAMILIES, *PARTICULAR])
 def test_every_weight_is_trained(architecture: Architecture) -> None:
     laws.law_13_every_weight_is_trained(architecture)
+
+
+@each(ARCHITECTURES, quick=[*FAMILIES, *PARTICULAR])
+def test_saved_weights_are_all_there_is(architecture: Architecture) -> None:
+    laws.law_14_saved_weights_are_all_there_is(architecture)

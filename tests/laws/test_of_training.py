@@ -1,7 +1,8 @@
-"""Laws 9 to 11 and 13 catch the bugs that they are there for. `test_laws_of_work` tries them on every architecture."""
+"""Laws 9 to 11, 13 and 14 catch the bugs that they are there for. `test_laws_of_work` tries them on every architecture."""
 
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from torch.nn.utils import clip_grad_norm_
 from dragoman.attention import relative
 from dragoman.data.stream import BatchStream
 from dragoman.laws import of_training as laws
+from dragoman.layers import positions
 from dragoman.text import words
 from dragoman.training import ema, state, step
 from dragoman.training.progress import Progress
@@ -61,6 +63,13 @@ def puts_spaces_everywhere(right: Any, pieces: Any) -> list[str]:
     return [" " + piece.strip(words.JOINER) for piece in pieces]
 
 
+def keeps_its_table_to_itself(right: Any, layer: positions.LearnedPositions, *sizes: int) -> None:
+    right(layer, *sizes)
+    table = layer.table
+    del layer.table
+    vars(layer)["table"] = SimpleNamespace(weight=table.weight.detach(), num_embeddings=table.num_embeddings)
+
+
 def resuming(**budget: Any) -> Law:
     """Law 10, tried on a model with dropout and subword sampling."""
     given = {"budget": budget or {"steps": 4}, "stops": [2]}
@@ -92,6 +101,10 @@ BUGS: dict[str, tuple[Law, Plant]] = {
     "13: values of distances left out": (
         law(laws.law_13_every_weight_is_trained, "transformer, shaw"),
         replace(relative.Shaw, "values", does_nothing),
+    ),
+    "14: a table of positions not saved": (
+        law(laws.law_14_saved_weights_are_all_there_is, "transformer post-norm, learned"),
+        replace(positions.LearnedPositions, "__init__", keeps_its_table_to_itself),
     ),
     "11: spaces put around punctuation": (codec_law, replace(words, "join_words", puts_spaces_everywhere)),
 }

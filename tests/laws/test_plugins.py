@@ -81,6 +81,23 @@ def test_a_score_with_weights_that_it_does_not_use_is_found(tmp_path: Path) -> N
     assert "`decoder.attention.score.unused.weight`: use them, or set" in broken["13 every weight is trained"]
 
 
+def test_positions_with_random_numbers_that_are_not_saved_are_found(tmp_path: Path) -> None:
+    class Random(torch.nn.Module):
+        def __init__(self, width: int, count: int) -> None:
+            super().__init__()
+            self.table = torch.randn(count, width)
+
+        def forward(self, states: Tensor, offset: int = 0) -> Tensor:
+            return states + self.table[offset : offset + states.shape[1]]
+
+    plugin = Plugin("positions", "random", Random)
+    register(plugin)
+    laws = laws_of(plugin, architectures_of(plugin)["transformer"])
+    with pytest.raises(AssertionError, match=r"not saved.*nn\.Parameter or a persistent buffer"):
+        laws["14 saved weights are all there is"](architectures_of(plugin)["transformer"], tmp_path)
+    laws["1 any chunking gives the same logits"](architectures_of(plugin)["transformer"], tmp_path)
+
+
 @pytest.mark.parametrize("kind", ["score", "relative", "positions", "objective"])
 def test_every_kind_of_plugin_meets_a_resumed_run(kind: str) -> None:
     plugin = Plugin(kind, "mine", lambda *_, **__: torch.nn.Identity())  # type: ignore[arg-type]

@@ -61,9 +61,9 @@ def model_of(architecture: Architecture, vocabulary: int = VOCABULARY) -> Seq2Se
     return _model(architecture, vocabulary).eval()
 
 
-def fresh_model(architecture: Architecture, vocabulary: int = VOCABULARY) -> Seq2Seq:
+def fresh_model(architecture: Architecture, vocabulary: int = VOCABULARY, *, seed: int = 5) -> Seq2Seq:
     """Return a new model with the initial weights of training."""
-    torch.manual_seed(5)
+    torch.manual_seed(seed)
     model = build_model(architecture, Vocabularies(vocabulary, vocabulary, shared=True))
     assert isinstance(model, Seq2Seq)
     return model

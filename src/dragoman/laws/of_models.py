@@ -1,6 +1,6 @@
 """The laws that every architecture obeys, as functions that raise AssertionError if one is broken.
 
-The numbers are those of `/ARCHITECTURE.md`. Laws 9 to 11 and 13, on training and text, are in `of_training`.
+The numbers are those of `/ARCHITECTURE.md`. Laws 9 to 11, 13 and 14, on training and text, are in `of_training`.
 """
 
 from copy import deepcopy

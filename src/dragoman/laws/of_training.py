@@ -1,4 +1,4 @@
-"""Laws 9 to 11 and 13: on training and on text. Like those in `laws`, they raise AssertionError if one is broken."""
+"""Laws 9 to 11, 13 and 14: on training and on text. Like those in `laws`, they raise AssertionError if one is broken."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ from dragoman.settings import parse
 from dragoman.text.codec import Codec, learn_codecs
 from dragoman.text.settings import CharactersSettings, SentencePieceSettings, WordsSettings
 from dragoman.training import step as training_step
-from dragoman.training.checkpoint import own_tensors
+from dragoman.training.checkpoint import fill, own_tensors
 from dragoman.training.contracts import Objective
 from dragoman.training.files import RunFiles
 from dragoman.training.objectives import build_objective, translation_loss
@@ -141,6 +141,19 @@ def law_13_every_weight_is_trained(architecture: Architecture) -> None:
     idle = [name for name, weight in model.named_parameters() if weight.requires_grad and name not in gradients]
     assert not idle, (
         f"the loss does not depend on the weights `{idle[0]}`: use them, or set their `requires_grad` to False"
+    )
+
+
+@torch.no_grad()
+def law_14_saved_weights_are_all_there_is(architecture: Architecture) -> None:
+    """A model that was built with other random numbers gives the same logits once it has the weights of another."""
+    trained, loaded = (fresh_model(architecture, seed=seed).eval() for seed in (5, 6))
+    fill(loaded, own_tensors(trained), Path("the weights"))
+    expected = trained(WHOLE.source, WHOLE.inputs).logits
+    torch.testing.assert_close(
+        loaded(WHOLE.source, WHOLE.inputs).logits,
+        expected,
+        msg="the model has random numbers that are not saved with it: keep them in an nn.Parameter or a persistent buffer",
     )
 
 

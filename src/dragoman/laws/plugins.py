@@ -125,6 +125,7 @@ def laws_of(plugin: Plugin, architecture: Architecture) -> dict[str, Law]:
         "8 a wide beam finds the best": of_models.law_8_a_wide_beam_finds_the_best,
         "9 uneven batches add up": of_training.law_9_uneven_batches_add_up,
         "13 every weight is trained": of_training.law_13_every_weight_is_trained,
+        "14 saved weights are all there is": of_training.law_14_saved_weights_are_all_there_is,
     }
     if of_models.attends(architecture):
         laws["5 weights are a distribution"] = of_models.law_5_weights_are_a_distribution
