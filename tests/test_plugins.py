@@ -12,11 +12,12 @@ from tests.tiny import RECIPE, ROOT, recipe_file
 
 from dragoman import plugins
 from dragoman.attention.scores import Dot
-from dragoman.errors import SettingsError
+from dragoman.errors import DragomanError, SettingsError
 from dragoman.inference.translator import Translator
 from dragoman.jobs.checks import check_recipe
 from dragoman.jobs.train import fit
 from dragoman.models.build import build_model
+from dragoman.models.document import DocumentSettings, build_document
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.runs.folder import open_run
@@ -198,6 +199,20 @@ def test_weights_that_torch_would_not_train_are_refused(monkeypatch: pytest.Monk
         SettingsError, match=r"`decoder\.\S*score\.layers\[0\]\.weight` .* neither trained .*nn\.ModuleList"
     ):
         build_model(RecurrentSettings(score="hiding"), Vocabularies(9, 9, shared=False))
+
+
+class ReadingSettings(DocumentSettings):
+    """A model of a plugin that reads documents."""
+
+    kind: Literal["reading"] = "reading"  # type: ignore[assignment]
+
+
+def test_a_model_that_reads_documents_is_called_by_its_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    mine = plugins.Plugin("model", "reading", build_document, settings=ReadingSettings)
+    monkeypatch.setattr(plugins, "_registered", {("model", "reading"): mine})
+    recipe = load_recipe(recipe_file(tmp_path, "transformer"), ["model.kind=reading"])
+    with pytest.raises(DragomanError, match=r"`model\.kind: reading` needs documents"):
+        fit(recipe, tmp_path / "run")
 
 
 def test_a_kind_that_does_not_exist_is_refused() -> None:

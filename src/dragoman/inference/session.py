@@ -15,8 +15,7 @@ from dragoman.inference.threads import fitting_threads
 from dragoman.layers.linear import MULTIPLIERS, PackedWeights
 from dragoman.machine.devices import choose_device
 from dragoman.machine.precision import InferencePrecisionName, choose_inference_precision, width_of
-from dragoman.models.capabilities import Purpose
-from dragoman.models.document import DocumentSettings
+from dragoman.models.capabilities import Purpose, capabilities_of
 from dragoman.runs.folder import Run, open_run
 
 AnyModel = TypeVar("AnyModel", bound=nn.Module)
@@ -82,7 +81,7 @@ def check_same_text(first: Run, other: Run) -> None:
             f"{first.folder} translates {one} but {other.folder} {two}, so they cannot translate together; give runs of the "
             "same directions"
         )
-    documents = any(isinstance(run.recipe.model, DocumentSettings) for run in (first, other))
+    documents = any(capabilities_of(run.recipe.model).previous for run in (first, other))
     sides = [("target", first.target, other.target)]
     if documents:
         sides.append(("source", first.source, other.source))

@@ -69,7 +69,9 @@ def prepare(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple[C
     check_new(folder)
     check_rows(recipe)
     if capabilities_of(recipe.model).previous:
-        require_documents((*recipe.data.train, *recipe.data.dev, *recipe.data.test), "`model.kind: document`")
+        require_documents(
+            (*recipe.data.train, *recipe.data.dev, *recipe.data.test), f"`model.kind: {recipe.model.kind}`"
+        )
     examined = check_data(recipe, folder, listener.say)
 
     def learn(recipe: Recipe) -> tuple[Codec, Codec]:
