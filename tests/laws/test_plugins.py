@@ -1,6 +1,9 @@
 """The laws are run on plugins: what keeps them passes, what breaks one is named."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import torch
@@ -11,6 +14,8 @@ from dragoman.attention.scores import Dot, Score
 from dragoman.errors import InputError, SettingsError
 from dragoman.interfaces import Batch, Loss
 from dragoman.laws.plugins import architectures_of, check, laws_of, load_plugins
+from dragoman.models.rnn import build_rnn
+from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.plugins import Plugin, _registered, register
 from dragoman.training.objectives import translation_loss
@@ -96,6 +101,36 @@ def test_positions_with_random_numbers_that_are_not_saved_are_found(tmp_path: Pa
     with pytest.raises(AssertionError, match=r"not saved.*nn\.Parameter or a persistent buffer"):
         laws["14 saved weights are all there is"](architectures_of(plugin)["transformer"], tmp_path)
     laws["1 any chunking gives the same logits"](architectures_of(plugin)["transformer"], tmp_path)
+
+
+def test_what_decorates_a_function_is_no_line_of_a_plugin(tmp_path: Path) -> None:
+    @contextmanager
+    def nothing() -> Iterator[None]:
+        yield
+
+    def build(*_: int, **__: int) -> Score:
+        return nothing()(int)("no number")
+
+    plugin = Plugin("score", "decorated", build)
+    register(plugin)
+    place = f"(test_plugins.py, line {build.__code__.co_firstlineno + 1})"
+    assert all(str(verdict.failure).endswith(place) for verdict in check([plugin], tmp_path))
+
+
+@pytest.mark.parametrize("example", [None, {}])
+def test_a_model_without_small_sizes_is_told_of_rounding(
+    example: dict[str, int] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class LargeSettings(RecurrentSettings):
+        kind: Literal["large"] = "large"  # type: ignore[assignment]
+
+    def rounds(*_: object) -> None:
+        raise AssertionError("Tensor-likes are not close!")
+
+    plugin = Plugin("model", "large", build_rnn, settings=LargeSettings, example=example)
+    monkeypatch.setattr("dragoman.laws.plugins.laws_of", lambda *_: {"1 a law": rounds})
+    (verdict,) = check([plugin], tmp_path)
+    assert verdict.failure is not None and ("no `example=`" in verdict.failure) == (example is None)
 
 
 @pytest.mark.parametrize("kind", ["score", "relative", "positions", "objective"])
