@@ -245,6 +245,26 @@ def test_a_batch_is_no_larger_than_the_memory(monkeypatch: pytest.MonkeyPatch) -
     assert "memory" in choice.reason
 
 
+@pytest.mark.parametrize(
+    ("settings", "fits", "batch"),
+    [((), 10**6, 3000), (("model={kind: gnmt, dropout: auto}",), 10**6, 2500), ((), 600, 600)],
+)
+def test_a_budget_of_steps_is_one_of_batches_as_large_as_chosen(
+    settings: tuple[str, ...], fits: int, batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(auto, "fitting_batch", lambda *_: fits)
+    size = CorpusSize(100_000, 900, (("a b c d e f g h", 1),))
+    monkeypatch.setattr(auto, "measure_corpus", lambda _: size)
+    heard: list[str] = []
+    codecs = codecs_for(left_to_auto("text.size=9"), lambda: [("a b", "c d")] * 9)
+    given = left_to_auto("model.width=16", *settings, "training.steps=40000")
+    found = settle(given, lambda _: codecs, device=CPU, say=heard.append)
+    passes = 40_000 * FILLED * batch / (size.pairs * (len(codecs[1].encode("a b c d e f g h")) + 1))
+    assert found.recipe.training.batch_tokens == batch and found.recipe.training.validate_every == 1600
+    assert f"{float(f'{passes:.3g}'):g} passes" in heard[1]
+    assert found.recipe.training.steps == 40_000 and "40,000 steps in the budget" in "".join(heard)
+
+
 def test_a_vocabulary_larger_than_the_text_allows_is_made_smaller(tmp_path: Path) -> None:
     sizes = []
 

@@ -119,12 +119,12 @@ def settle(recipe: Recipe, learn: Learn, *, device: torch.device, say: Callable[
         return measure_speed(trained, vocabularies, device, say=say, processes=process_count())
 
     work = workload(recipe, size, codecs[1], device=device, speed=lambda: speed(reference_of(recipe, shared=shared)))
-    chosen = _within_memory(recipe, work, lambda one: fitting_batch(one, vocabularies, device), base=base)
+    work, chosen = _within_memory(recipe, work, lambda one: fitting_batch(one, vocabularies, device), base=base)
     if work.speed is not None:
         first = settled(recipe, _values(chosen))
         if room_for_batches(first, vocabularies, device) > 0:
             work = at_speed(recipe, work, speed(first))
-            chosen = _within_memory(recipe, work, lambda _: first.training.batch_tokens, base=base)
+            work, chosen = _within_memory(recipe, work, lambda _: first.training.batch_tokens, base=base)
     choices += chosen
     for line in table(choices, work):
         say(line)
@@ -151,15 +151,28 @@ def _replaced(choices: Iterable[Choice], inherited: Mapping[str, Any]) -> list[C
     return [replace(one, value=inherited[one.path], reason=reason) if one.path in inherited else one for one in choices]
 
 
-def _within_memory(recipe: Recipe, work: Workload, most: Callable[[Recipe], int], *, base: Run | None) -> list[Choice]:
-    """Choose all but the section `text`, with a smaller batch if `most` says that no larger one fits into memory."""
+def _within_memory(
+    recipe: Recipe, work: Workload, most: Callable[[Recipe], int], *, base: Run | None
+) -> tuple[Workload, list[Choice]]:
+    """Choose all but the section `text`, with a smaller batch if `most` says that no larger one fits into memory.
+
+    Return it with the work, in which each step of a budget in steps has the batch that was chosen.
+    """
+    first = settled(recipe, _values(_choose(recipe, work, base)))
+    work = _in_batches(recipe, work, first.training.batch_tokens)
     choices = _choose(recipe, work, base)
     chosen = settled(recipe, _values(choices))
     if "training.batch_tokens" not in recipe.auto or (batch := most(chosen)) >= chosen.training.batch_tokens:
-        return choices
+        return work, choices
+    work = _in_batches(recipe, work, batch)
     smaller = _choose(recipe, replace(work, batch=batch), base)
     reason = "the largest that fits into the free memory"
-    return [replace(one, reason=reason) if one.path == "training.batch_tokens" else one for one in smaller]
+    return work, [replace(one, reason=reason) if one.path == "training.batch_tokens" else one for one in smaller]
+
+
+def _in_batches(recipe: Recipe, work: Workload, batch: int) -> Workload:
+    """Return `work` with what a model sees if a batch has at most `batch` tokens."""
+    return replace(work, seen=min(_allowed(recipe, work.tokens, work.speed, batch=batch).values(), default=work.seen))
 
 
 def settle_as(recipe: Recipe, begun: Recipe) -> Recipe:
@@ -208,7 +221,7 @@ def workload(
     pieces = counted / max(sum(times for _, times in size.sample), 1)
     tokens = round(pieces * size.pairs)
     measured = None if training.minutes is None else speed()
-    allowed = _allowed(recipe, tokens, measured)
+    allowed = _allowed(recipe, tokens, measured, batch=_batch(recipe) or BATCH)
     seen = min(allowed.values(), default=None)
     return Workload(
         size.pairs,
@@ -229,14 +242,14 @@ def workload(
 
 def at_speed(recipe: Recipe, work: Workload, speed: float) -> Workload:
     """Return `work`, which is that of the reference model, with what a model sees that learns from `speed` tokens per second."""
-    seen = min(_allowed(recipe, work.tokens, speed).values())
+    seen = min(_allowed(recipe, work.tokens, speed, batch=_batch(recipe) or BATCH).values())
     return replace(work, seen=seen, seen_by_reference=work.seen, speed=speed)
 
 
-def _allowed(recipe: Recipe, tokens: int, speed: float | None) -> dict[str, float]:
-    """Return the target tokens that each budget of `recipe` allows, where an epoch has `tokens`."""
+def _allowed(recipe: Recipe, tokens: int, speed: float | None, *, batch: int) -> dict[str, float]:
+    """Return the target tokens that each budget of `recipe` allows, where an epoch has `tokens`, and a batch at most `batch`."""
     training = recipe.training
-    per_step = training.tokens_per_step or tokens_of_batch(_batch(recipe) or BATCH, tokens)
+    per_step = training.tokens_per_step or tokens_of_batch(batch, tokens)
     allowed = {
         "minutes": training.minutes and speed and training.minutes * 60 * VALIDATING * speed,
         "epochs": None if "training.epochs" in recipe.auto else training.epochs and training.epochs * tokens,
