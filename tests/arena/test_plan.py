@@ -74,6 +74,12 @@ def test_ensembles_wait_for_their_members_of_the_same_seed():
     ]
 
 
+def test_members_of_an_ensemble_may_differ_in_how_their_text_is_sampled():
+    for setting in ("sampling=0.1", "sampling_target=0.1", "sampling_epochs=3"):
+        given = ("base.text.sampling=0.2", f"systems.rnn.set.text.{setting}")
+        assert len(make_plan(arena(*given)).runs("both")) == 2
+
+
 def test_the_first_seed_of_all_comes_before_the_second_of_any():
     assert [job.seed for job in make_plan(arena()).jobs] == [1, 1, 1, 2, 2, 2]
 

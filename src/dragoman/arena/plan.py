@@ -198,7 +198,7 @@ def _check_ensemble(name: str, system: SystemSettings, recipes: Mapping[str, Map
 def _pieces(recipe: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that determine the target vocabulary."""
     text = parse(Recipe, recipe).text.model_dump(mode="json")
-    return {name: value for name, value in text.items() if name != "sampling"}
+    return {name: value for name, value in text.items() if not name.startswith("sampling")}
 
 
 def _jobs(arena: ArenaSettings, recipes: Mapping[str, Mapping[str, Any]]) -> Iterator[Job]:
