@@ -119,8 +119,8 @@ def explanations(outcome: Outcome) -> Iterator[str]:
     }
     yield (
         f"Each training had {budget[arena.budget.kind]} with {number_of(arena.threads, 'thread')} (or one GPU), "
-        f"{number_of(len(arena.seeds), 'seed')}, the same data and decoding; the status shows if a recipe needs "
-        "its own vocabulary."
+        f"{number_of(len(arena.seeds), 'seed')}, the same data and decoding, unless the status says that a system has its own "
+        "vocabulary or search."
     )
     if arena.search is not None:
         factors = ", ".join(f"{factor:g}" for factor in arena.search.learning_rates)
