@@ -11,7 +11,7 @@ import pytest
 from tests.tiny import Trained, table
 
 from dragoman.arena import job, measuring
-from dragoman.errors import InputError
+from dragoman.errors import InputError, RunError
 from dragoman.jobs.verify import BAD, verify
 
 
@@ -54,6 +54,12 @@ def test_a_training_that_is_finished_is_only_measured(
     monkeypatch.setattr(job, "train", lambda *given, **named: pytest.fail("it was trained already"))
     assert job.run(told("training", tmp_path)) == 0
     assert json.loads((tmp_path / "result.json").read_text(encoding="utf-8")) == {"steps": 9, "bleu": 12.5}
+
+
+def test_damaged_numbers_of_a_training_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "trained.json").write_text('{"steps": ', encoding="utf-8")
+    with pytest.raises(RunError, match=rf"trained\.json is damaged; remove {tmp_path} and add --retry"):
+        job.run(told("training", tmp_path))
 
 
 def test_a_trial_is_not_measured(tmp_path: Path, measured: list[list[Path]], monkeypatch: pytest.MonkeyPatch) -> None:

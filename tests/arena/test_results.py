@@ -8,6 +8,7 @@ from tests.arena.arenas import arena, do_all, worker_of
 from dragoman.arena.results import Outcome, Row, SystemResult, against, collect
 from dragoman.arena.schedule import Worker, chosen_factor
 from dragoman.arena.tables import bleu, cells, verdict
+from dragoman.errors import RunError
 
 REFERENCES = [f"the {animal} sat on the mat today" for animal in ("cat", "dog", "cow", "hen", "pig")] * 4
 NOISE = ["the cat stood there"] * 20
@@ -77,6 +78,19 @@ def test_a_failed_system_says_why_and_the_others_have_their_rows(tmp_path):
         "transformer": "failed: it broke",
         "both": "failed: its member `transformer` failed",
     }
+
+
+@pytest.mark.parametrize("damaged", [None, b"", b"A\n", b"\xff\n" * 12])
+def test_translations_that_are_missing_or_damaged_are_refused(tmp_path, damaged):
+    worker = worker_of(arena("seeds=[1]"), tmp_path)
+    do_all(worker, ["rnn/seed-1"])
+    path = worker.folder.run("rnn/seed-1") / "hypotheses.txt"
+    path.unlink() if damaged is None else path.write_bytes(damaged)
+    with pytest.raises(RunError, match=r"seed-1/hypotheses\.txt is missing or damaged; remove .*seed-1/result\.json"):
+        collect(worker.plan, worker.folder, worker)
+    (path.parent / "result.json").unlink()
+    do_all(worker, ["rnn/seed-1"])
+    assert len(collect(worker.plan, worker.folder, worker).rows[0].hypotheses) == 12
 
 
 def test_a_system_with_pieces_of_its_own_says_so():

@@ -15,7 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from dragoman.json_files import load_json
+from dragoman.errors import RunError
+from dragoman.json_files import load_json, read_object
 
 STOPPED = 130
 """Exit code of a job that was stopped and can be resumed."""
@@ -41,7 +42,7 @@ def run(job: Mapping[str, Any]) -> int:
             write_text(trained, json.dumps(numbers, indent=1) + "\n")
             remove_recorded(folder, RunFiles(folder).last)  # or `dragoman verify` would miss it
             shutil.rmtree(folder / "training", ignore_errors=True)
-        result = load_json(trained)
+        result = read_object(trained, RunError, missing="", damaged=f"remove {folder} and add --retry to train again")
     if job["kind"] != "trial":
         members = [Path(member) for member in job["members"]] or [folder]
         result |= measure(members, job["recipe"], folder, sentence=job["sentence"])

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
@@ -9,6 +10,7 @@ from dragoman.arena.folder import Folder
 from dragoman.arena.measuring import tested_pairs
 from dragoman.arena.plan import Job, Plan
 from dragoman.arena.schedule import Worker, chosen_factor
+from dragoman.errors import RunError
 from dragoman.metrics.significance import compare
 from dragoman.runs.lock import held
 from dragoman.runs.recipe import Recipe
@@ -173,8 +175,21 @@ def _row(job: Job, folder: Folder, worker: Worker) -> Row:
     if parts:
         numbers |= {key: sum(part[key] for part in parts) for key in COSTS}
         numbers["memory"] = max((part["memory"] for part in parts if part["memory"] is not None), default=None)
-    text = (folder.run(job) / "hypotheses.txt").read_text(encoding="utf-8")
-    return Row(job.system, job.seed, "done", numbers, text.split("\n")[:-1])
+    return Row(job.system, job.seed, "done", numbers, _hypotheses(folder.run(job), numbers["sentences"]))
+
+
+def _hypotheses(folder: Path, sentences: int) -> list[str]:
+    """Read the translations of as many test sentences as were measured. Raises RunError if they are missing or damaged."""
+    path = folder / "hypotheses.txt"
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+    except (OSError, UnicodeDecodeError):
+        lines = []
+    if len(lines) != sentences:
+        raise RunError(
+            f"{path} is missing or damaged; remove {folder / 'result.json'} and run the same command, which measures it again"
+        )
+    return lines
 
 
 def _status(job: Job, folder: Folder, worker: Worker) -> str:
