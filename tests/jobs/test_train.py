@@ -17,9 +17,11 @@ from dragoman.inference.translator import Translator
 from dragoman.jobs import train
 from dragoman.jobs.train import fit
 from dragoman.jobs.validation import Validation
-from dragoman.runs.folder import open_run
+from dragoman.runs.folder import Run, open_run
 from dragoman.training.checkpoint import load_tensors
 from dragoman.training.reports import MetricsFile, Silent
+from dragoman.training.trainer import Trainer
+from dragoman.training.world import World
 
 
 class Ear(Silent):
@@ -237,6 +239,19 @@ def test_the_manifest_tells_what_training_cost(tmp_path: Path):
     assert cost["flops_per_token"] == cost["flops"] / cost["tokens"] > 6 * 100
     assert cost["estimated_flops"] == pytest.approx(cost["seconds"] * cost["sustained_rate"], rel=1e-2)
     assert cost["peak_memory"] > 50e6
+
+
+def test_the_cost_by_time_is_that_of_all_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    conclude = train._conclude
+
+    def as_one_of_three(run: Run, trainer: Trainer) -> None:
+        trainer.world = World(size=3)
+        conclude(run, trainer)
+
+    monkeypatch.setattr(train, "_conclude", as_one_of_three)
+    fit(recipe("rnn", "training.steps=2"), tmp_path / "run")
+    cost = open_run(tmp_path / "run").manifest["cost"]
+    assert cost["estimated_flops"] == pytest.approx(3 * cost["seconds"] * cost["sustained_rate"], rel=1e-2)
 
 
 def test_the_average_is_of_the_last_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

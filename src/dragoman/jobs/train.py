@@ -294,8 +294,8 @@ def with_choices(run: Run, trainer: Trainer, about: Mapping[str, Any]) -> Run:
 def _record_cost(run: Run, trainer: Trainer) -> None:
     """Write the cost of training so far into the manifest.
 
-    `estimated_flops` are time x sustained rate, the rule of Vaswani et al. 2017 (section 6.1); `flops` are counted, without
-    validation, whose time is part of `seconds`.
+    `estimated_flops` are time x sustained rate x processes, the rule of Vaswani et al. 2017 (section 6.1); `flops` are counted,
+    without validation, whose time is part of `seconds`.
     """
     progress = trainer.progress
     rate = sustained_rate(trainer.device, dtype_of(trainer.precision_name))
@@ -308,7 +308,7 @@ def _record_cost(run: Run, trainer: Trainer) -> None:
         "flops": progress.flops,
         "flops_per_token": progress.flops / max(progress.tokens, 1),
         "sustained_rate": rate,
-        "estimated_flops": estimate(progress.seconds, 1, rate),
+        "estimated_flops": estimate(progress.seconds, trainer.world.size, rate),
         "peak_memory": peak_memory(trainer.device),
     }
     replace(run, manifest={**run.manifest, "cost": cost}).save()
