@@ -50,8 +50,10 @@ def test_without_a_probe_no_step_is_taken(tmp_path: Path):
 
 def test_a_plan_says_that_only_the_first_phase_was_measured(tmp_path: Path):
     phases = "training.phases=[{after: 0.9, reward: {samples: 2}}]"
-    found = dragoman("plan", recipe_file(tmp_path, "rnn", "training.steps=1000", phases))
+    once = ("training.steps=1000", "training.validate_every=1000")
+    found = dragoman("plan", recipe_file(tmp_path, "rnn", *once, phases))
     assert any("first phase" in line and "`training.phases`" in line for line in found.lines), found.output
+    assert any(line.startswith("Time to finish") and line.endswith("with 1 validation") for line in found.lines)
 
 
 def test_json_has_bytes_and_seconds(tmp_path: Path):

@@ -185,14 +185,14 @@ def test_a_lower_dev_loss_is_better(make: Make) -> None:
     assert trainer.progress.best_step == 1
 
 
-def test_it_stops_early_when_dev_gets_no_better(make: Make) -> None:
+@pytest.mark.parametrize(("patience", "validations", "ended"), [(1, "1 validation", 4), (2, "2 validations", 5)])
+def test_it_stops_early_when_dev_gets_no_better(make: Make, patience: int, validations: str, ended: int) -> None:
     said: list[str] = []
-    trainer = make(steps=50, validate_every=1, patience=2)
+    trainer = make(steps=50, validate_every=1, patience=patience)
     trainer.listener.say = said.append
-    validate_with(trainer, 5, 6, 4, 6, 7)
-    progress = trainer.run()
-    assert progress.finished and progress.step == 4
-    assert said == ["Stopped early: 2 validations without a better dev bleu than at step 2."]
+    validate_with(trainer, 4, 5, 6, 4, 6, 7)
+    assert trainer.run().finished and trainer.progress.step == ended
+    assert said == [f"Stopped early: {validations} without a better dev bleu than at step 3."]
 
 
 def test_only_the_last_weights_are_kept_for_averaging(make: Make) -> None:

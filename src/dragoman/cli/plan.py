@@ -126,7 +126,8 @@ def _time(made: "Plan") -> Iterator[str]:
     epoch, probe, work = made.epoch, made.probe, made.work
     yield from (
         "",
-        f"{'Epoch':26} {epoch.tokens:>14,}   target tokens of {epoch.pairs:,} pairs, in {epoch.batches:,} batches",
+        f"{'Epoch':26} {epoch.tokens:>14,}   target tokens of {number_of(epoch.pairs, 'pair')}, "
+        f"in {number_of(epoch.batches, 'batch', 'batches')}",
     )
     if probe is not None:
         yield from _speed(probe)
@@ -139,7 +140,7 @@ def _time(made: "Plan") -> Iterator[str]:
     )
     if work.seconds is not None:
         early = ", or less with `training.patience`" if made.recipe.training.patience else ""
-        yield f"{'Time to finish':26} {clock(work.seconds):>14}   with {work.validations:,} validations{early}"
+        yield f"{'Time to finish':26} {clock(work.seconds):>14}   with {number_of(work.validations, 'validation')}{early}"
         if made.recipe.training.phases:
             yield "Time and memory are those of the first phase; a later one (`training.phases`) may take more, as with `reward`."
 

@@ -8,6 +8,7 @@ import typer
 from dragoman.cli.console import ConsoleListener, clock, note, print_path, use_of, watch_training
 from dragoman.cli.options import Ray, RecipeSettings
 from dragoman.cli.quality import note_test_scores
+from dragoman.errors import number_of
 from dragoman.machine.processes import is_first
 
 
@@ -54,7 +55,7 @@ def train(
         return
     use = use_of(purpose_of(loaded.model), folder, len(loaded.data.directions.targets))
     note(
-        f"Done: {progress.step:,} steps in {clock(progress.seconds)} ({progress.flops:.2g} FLOPs), best dev "
+        f"Done: {number_of(progress.step, 'step')} in {clock(progress.seconds)} ({progress.flops:.2g} FLOPs), best dev "
         f"{loaded.training.metric} at step {progress.best_step:,}. Use it with: {use}"
     )
     note_test_scores(folder)

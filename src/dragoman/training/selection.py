@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from dragoman.errors import DamagedError, RunError, TrainingError
+from dragoman.errors import DamagedError, RunError, TrainingError, number_of
 from dragoman.training.checkpoint import check_fits, load_tensors
 from dragoman.training.contracts import Validate
 from dragoman.training.files import RunFiles
@@ -58,7 +58,7 @@ def out_of_patience(progress: Progress, settings: OptimisationSettings, *, say: 
     if settings.patience is None or progress.stale < settings.patience:
         return False
     say(
-        f"Stopped early: {settings.patience} validations without a better dev {settings.metric} than at step "
+        f"Stopped early: {number_of(settings.patience, 'validation')} without a better dev {settings.metric} than at step "
         f"{progress.best_step}."
     )
     return True
