@@ -7,10 +7,10 @@ import yaml
 from tests.arena.arenas import BASE, BROKEN, arena
 from tests.tiny import LANGUAGE_MODELS, RNN
 
-from dragoman.arena.plan import chosen_jobs, make_plan
+from dragoman.arena.plan import chosen_jobs, make_plan, scaled
 from dragoman.arena.settings import load_arena
 from dragoman.errors import SettingsError
-from dragoman.runs.recipe import Recipe, shipped_arenas
+from dragoman.runs.recipe import AUTO, Recipe, shipped_arenas
 from dragoman.settings import parse
 
 
@@ -58,6 +58,18 @@ def test_a_search_comes_first_and_tries_the_systems_own_rate():
     assert {parse(Recipe, one.recipe).training.tokens for one in trials} == {150}
     assert [job.is_trial for job in plan.jobs] == [True] * 4 + [False] * 6
     assert plan.runs("rnn")[1].needs == ("rnn/trial-0.5", "rnn/trial-2")
+
+
+@pytest.mark.parametrize(
+    "left", ["base.training=auto", "base={extends: own-files, training: auto}", "systems.rnn.set.training=auto"]
+)
+def test_training_may_be_left_to_auto(left: str):
+    plan = make_plan(arena(left, "base.data.test=[{source: a, target: b}]"))
+    table = scaled(plan.recipes["rnn"], 1.0)
+    found = parse(Recipe, table)
+    assert {"training.learning_rate", "training.batch_tokens"} <= set(found.auto)
+    assert table["training"]["learning_rate"] == AUTO and "training.epochs" not in found.auto
+    assert (found.training.tokens, found.training.epochs) == (1500, None)
 
 
 def test_a_rate_that_is_chosen_later_cannot_be_searched():

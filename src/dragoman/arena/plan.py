@@ -120,13 +120,14 @@ def chosen_jobs(plan: Plan, systems: Sequence[str]) -> list[Job]:
 
 
 def scaled(recipe: Mapping[str, Any], factor: float) -> dict[str, Any]:
-    """Return a recipe with every learning rate multiplied by `factor`.
+    """Return a recipe with every learning rate multiplied by `factor`; one that is `auto` stays so.
 
     >>> scaled({"training": {"learning_rate": 0.5, "phases": [{"learning_rate": 2.0}, {"after": 0.9}]}}, 0.5)["training"]
     {'learning_rate': 0.25, 'phases': [{'learning_rate': 1.0}, {'after': 0.9}]}
     """
     training = dict(recipe["training"])
-    training["learning_rate"] *= factor
+    if training["learning_rate"] != AUTO:
+        training["learning_rate"] *= factor
     if training.get("phases"):
         training["phases"] = [
             {**phase, "learning_rate": phase["learning_rate"] * factor} if phase.get("learning_rate") else dict(phase)
@@ -140,10 +141,10 @@ def _base(arena: ArenaSettings) -> dict[str, Any]:
     if isinstance(arena.base, str):
         table = _read(arena.base)
     else:
-        table = dict(arena.base)
+        table = with_auto_sections(arena.base)
         extends = table.pop("extends", None)
         table = table if extends is None else merge(_read(str(extends)), table)
-    if isinstance(search := with_auto_sections(table).get("decoding"), dict):
+    if isinstance(search := table.get("decoding"), dict):
         table = table | {"decoding": {name: value for name, value in search.items() if value != AUTO}}
     return {name: section for name, section in table.items() if name not in ("model", "about", "seed")}
 
@@ -167,7 +168,7 @@ def _recipe(name: str, system: SystemSettings, base: Mapping[str, Any], *, arena
         own = {} if system.recipe is None else _own(system.recipe)
     except SettingsError as error:
         raise SettingsError(f"the system `{name}`: {error}") from None
-    table = merge(merge(base, own), system.set)
+    table = merge(merge(base, own), with_auto_sections(system.set))
     if "model" not in table:
         raise SettingsError(f"the recipe `{system.recipe}` of the system `{name}` has no `model`; choose another")
     training = {key: value for key, value in table.get("training", {}).items() if key not in BUDGETS}
