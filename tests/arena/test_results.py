@@ -100,3 +100,5 @@ def test_a_system_with_pieces_of_its_own_says_so():
     plan = make_plan(arena("systems.own={set: {model: {kind: rnn}, text: {kind: words}}}"))
     assert _notes("own", plan) == ["its own vocabulary (words)"]
     assert (_notes("rnn", plan), _notes("both", plan)) == ([], ["ensemble of rnn, transformer"])
+    plan = make_plan(arena("systems.rnn.set.text.sampling=0.1", "systems.transformer.set.decoding.beam=3"))
+    assert (_notes("rnn", plan), _notes("transformer", plan)) == ([], ["its own search"])

@@ -208,9 +208,14 @@ def _notes(name: str, plan: Plan) -> list[str]:
         return [f"ensemble of {', '.join(plan.arena.systems[name].ensemble)}"]
     notes = []
     for section, words in (("text", "its own vocabulary"), ("decoding", "its own search")):
-        shared = [other.get(section) for other in plan.recipes.values()]
+        shared = [_unsampled(other.get(section)) for other in plan.recipes.values()]
         most = max(shared, key=shared.count)
-        if recipe.get(section) != most:
+        if _unsampled(recipe.get(section)) != most:
             kind = f" ({recipe[section].get('kind')})" if section == "text" and recipe.get(section) else ""
             notes.append(f"{words}{kind}")
     return notes
+
+
+def _unsampled(section: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return a section of a recipe without how text is sampled, on which no vocabulary depends."""
+    return {name: value for name, value in (section or {}).items() if not name.startswith("sampling")}
