@@ -94,7 +94,7 @@ def test_labels_that_are_whole_texts_are_shortened(tmp_path: Path):
         labels_of(read_labelled(one), one)
     with pytest.raises(CorpusError, match=r"known: word .* and 988 others") as unseen:
         check_known(read_labelled(one), [f"{long}{number}" for number in range(1000)])
-    assert all(len(str(found.value)) < 1000 for found in (without_text, alone, unseen))
+    assert all(len(str(found.value)) < 1500 for found in (without_text, alone, unseen))
 
 
 def test_a_document_is_its_sentences_with_an_end_between_them():

@@ -245,6 +245,16 @@ def test_a_zip_with_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
         pass
 
 
+def test_why_a_zip_is_damaged_is_said_in_short(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "model.zip", "w") as archive:
+        archive.writestr("n" * 5000, "x")
+    content = (tmp_path / "model.zip").read_bytes()
+    (tmp_path / "model.zip").write_bytes(content.replace(b"n" * 5000, b"\0" + b"m" * 4999, 1))
+    with pytest.raises(ImportModelError, match="damaged or incomplete") as caught, opened(str(tmp_path / "model.zip")):
+        pass
+    assert len(str(caught.value)) < 500
+
+
 def damaged_zip(place: Path, **header: int) -> Path:
     """Write a .zip of a configuration, with entries of its headers changed: the two bytes there, or the method of compression."""
     with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as archive:

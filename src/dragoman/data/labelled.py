@@ -10,15 +10,12 @@ import torch
 from dragoman.data.buckets import Members, batches
 from dragoman.data.collate import Ids, pad
 from dragoman.data.lines import read_rows
-from dragoman.errors import CorpusError, InputError, RunError
+from dragoman.errors import CorpusError, InputError, RunError, shorten
 from dragoman.interfaces import BOS, EOS, Batch, Padded
 from dragoman.text.codec import Codec
 from dragoman.text.frames import shortened
 from dragoman.text.normalize import normalize
 from dragoman.text.sentences import split_sentences
-
-LONGEST_LABEL = 40
-"""Characters of a label that are shown."""
 
 
 class Labelled(NamedTuple):
@@ -43,7 +40,7 @@ def read_labelled(path: Path) -> list[Labelled]:
         if not label:
             raise CorpusError(f"{place} has no label before its tab; give one, or remove the line")
         if not split_sentences(text):
-            raise CorpusError(f"{place} has no text after its label `{_short(label)}`; give one, or remove the line")
+            raise CorpusError(f"{place} has no text after its label `{shorten(label)}`; give one, or remove the line")
         found.append(Labelled(label, text, place))
     if not found:
         raise CorpusError(f"{path} is empty; give lines of a label, a tab and a text")
@@ -54,7 +51,7 @@ def labels_of(documents: Sequence[Labelled], path: Path) -> tuple[str, ...]:
     """Return the labels that occur, in order. Raises CorpusError if there is only one: nothing could be learned."""
     labels = tuple(sorted({document.label for document in documents}))
     if len(labels) < 2:
-        raise CorpusError(f"{path} has only one label, `{_short(labels[0])}`; a classifier needs at least two")
+        raise CorpusError(f"{path} has only one label, `{shorten(labels[0])}`; a classifier needs at least two")
     return labels
 
 
@@ -62,19 +59,10 @@ def check_known(documents: Sequence[Labelled], labels: Sequence[str]) -> None:
     """Refuse documents with a label that training never saw."""
     for document in documents:
         if document.label not in labels:
-            known = shortened([_short(label) for label in labels])
+            known = shortened([shorten(label) for label in labels])
             raise CorpusError(
-                f"{document.place} has the label `{_short(document.label)}`, which training never saw; known: {known}"
+                f"{document.place} has the label `{shorten(document.label)}`, which training never saw; known: {known}"
             )
-
-
-def _short(label: str) -> str:
-    """Return the beginning of a label: where the columns are exchanged, it is a text.
-
-    >>> _short("question"), _short("a" * 100)
-    ('question', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...')
-    """
-    return label if len(label) <= LONGEST_LABEL else f"{label[:LONGEST_LABEL]}..."
 
 
 def encode_document(codec: Codec, text: str) -> list[int]:

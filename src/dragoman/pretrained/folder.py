@@ -20,7 +20,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from dragoman.errors import ImportModelError
+from dragoman.errors import ImportModelError, shorten
 from dragoman.json_files import read_object
 
 CONFIG, TOKENIZER_CONFIG = "config.json", "tokenizer_config.json"
@@ -191,7 +191,7 @@ def _plain_tensors(path: Path) -> dict[str, Tensor]:
 
 def damaged(path: Path, error: Exception) -> ImportModelError:
     """Describe a file that cannot be read."""
-    reason = str(error).strip().split("\n")[0].rstrip(".")
+    reason = shorten(str(error).strip().split("\n")[0].rstrip("."))
     return ImportModelError(f"{path} is damaged or incomplete ({reason}); download it again")
 
 
