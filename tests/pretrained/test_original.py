@@ -13,6 +13,7 @@ from tests.pretrained.folders import FAMILIES, Models, write_model
 from dragoman.errors import ExportError
 from dragoman.inference.translator import Translator
 from dragoman.jobs.average import average_run
+from dragoman.jobs.merge import merge_run
 from dragoman.jobs.train import fit
 from dragoman.pretrained.huggingface import export
 from dragoman.pretrained.job import import_model
@@ -76,10 +77,11 @@ def test_the_card_of_a_model_that_was_trained_further_says_so(tmp_path: Path) ->
     (folder / "README.md").write_text("# opus-mt\n\nBLEU 40\n")
     import_model(str(folder), tmp_path / "base", languages=("en", "vi"))
     data = [f'data.{part}=[{{"phrasebook": "{part}", "pairs": 40}}]' for part in ("train", "dev")]
-    further = (f"model.start_from.whole={tmp_path / 'base'}", *FEW, *data)
+    further = (f"model.start_from.whole={tmp_path / 'base'}", "model.adapters.rank=2", *FEW, *data)
     fit(load_recipe(tmp_path / "base" / "recipe.yaml", further), tmp_path / "run")
-    out, _ = export(tmp_path / "run", tmp_path / "out")
-    assert (out / "README.md").read_text() == f"# opus-mt\n\nBLEU 40\n\n{CHANGED}"
+    for run in (tmp_path / "run", merge_run(tmp_path / "run")):
+        out, _ = export(run, tmp_path / f"{run.name}-out")
+        assert (out / "README.md").read_text() == f"# opus-mt\n\nBLEU 40\n\n{CHANGED}"
     card = tmp_path / "none"
     for _ in range(2):  # of a model without a card, changed twice
         say_changed(card)

@@ -26,10 +26,12 @@ from dragoman.training.checkpoint import own_tensors
 CARD = "README.md"
 """The model card."""
 CHANGED = (
-    "## Changes\n\nThe weights are no longer the original's: they were trained further with Dragoman, and exported with "
+    "## Changes\n\nThis is no longer the original: Dragoman trained it further or gave it new tokens, and exported it with "
     "`dragoman export --to huggingface`. Scores and training data in this card are those of the original.\n"
 )
 """What the card of a changed model says at its end: most licences ask for it, and the rest would be taken for its own."""
+CHANGES = frozenset({"start_from", "merged"})
+"""Entries of the manifest of a run that was trained further, or whose adapters were."""
 HALVES: Mapping[str, torch.dtype] = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 """Types in which a model takes half of the space, by their names in a configuration."""
 TYPES = ("dtype", "torch_dtype")
@@ -70,7 +72,7 @@ def write_original(run: Run, folder: Path) -> None:
         shutil.copyfile(path, folder / path.name)
     for written, content in grown.items():
         (folder / written).write_bytes(content)
-    if grown or run.manifest.get("start_from"):
+    if grown or not CHANGES.isdisjoint(run.manifest):
         say_changed(folder / CARD)
     halved = not exact and said in HALVES
     if halved or grown:
