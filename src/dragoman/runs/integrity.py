@@ -62,16 +62,18 @@ def unsealed(manifest: Mapping[str, Any], path: Path) -> tuple[dict[str, Any], d
 
 def check_entries(manifest: Mapping[str, Any], path: Path) -> None:
     """Raise RunError for a manifest whose entries are not what a run writes, though its checksum is right."""
-    tables = [manifest.get(name, {}) for name in ("data", "start_from", "grown", "imported", "exported")]
+    tables = [manifest.get(name, {}) for name in ("data", "start_from", "grown", "adapted", "imported", "exported")]
     whole = all(isinstance(table, dict) for table in tables)
     if whole:
-        data, start_from, grown, imported, _ = tables
+        data, start_from, grown, adapted, imported, _ = tables
         files, origins = imported.get("files", {}), start_from.values()
-        whole = all(isinstance(one, dict) for one in (files, *origins)) and _all_text(
+        lists = (grown.get("languages", []), adapted.get("runs", []))
+        whole = all(isinstance(one, dict) for one in (files, *origins)) and all(isinstance(one, list) for one in lists)
+        whole = whole and _all_text(
             *data.values(),
             *(value for one in origins for value in one.values()),
             *files.values(),
-            *grown.get("languages", ()),
+            *(value for one in lists for value in one),
         )
         whole = whole and all(is_name(name) for name in files)
     numbers = [manifest.get(name, 1) for name in ("threads", "replicas")]
