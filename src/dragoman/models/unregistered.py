@@ -5,6 +5,9 @@ from typing import Any
 
 from torch import Tensor, nn
 
+REGISTERED = frozenset(vars(nn.Module()))
+"""Attributes in which torch itself keeps what is registered."""
+
 
 def unregistered(model: nn.Module) -> Iterator[str]:
     """Yield the place of each weight that an attribute of a module hides from `parameters()`, in a plain list for example.
@@ -17,12 +20,8 @@ def unregistered(model: nn.Module) -> Iterator[str]:
     known = {id(parameter) for parameter in model.parameters()}
     for name, module in model.named_modules():
         for attribute, value in vars(module).items():
-            if attribute not in TORCHS:
+            if attribute not in REGISTERED:
                 yield from _hidden(value, f"{name}.{attribute}" if name else attribute, known)
-
-
-TORCHS = frozenset(vars(nn.Module()))
-"""Attributes in which torch itself keeps what is registered."""
 
 
 def _hidden(value: Any, place: str, known: set[int]) -> Iterator[str]:
