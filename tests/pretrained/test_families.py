@@ -120,6 +120,8 @@ def test_other_forms_of_t5_are_named(changes: dict[str, Any], named: str) -> Non
     [
         ("LlamaForCausalLM", "a decoder alone"),
         ("GPT2LMHeadModel", "a decoder alone"),
+        ("BertModel", "an encoder alone"),
+        ("XLMRobertaModel", "an encoder alone"),
         ("BertForMaskedLM", "an encoder"),
     ],
 )

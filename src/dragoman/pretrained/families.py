@@ -42,6 +42,7 @@ WHOLE = ("MTModel", "ForConditionalGeneration", "WithLMHeadModel")
 ALONE: Mapping[str, str] = {
     **dict.fromkeys(("ForCausalLM", "LMHeadModel"), "a decoder alone, which continues text"),
     **dict.fromkeys(("ForMaskedLM", "ForSequenceClassification", "ForTokenClassification"), "an encoder alone"),
+    **dict.fromkeys(("BertModel", "bertModel", "bertaModel"), "an encoder alone"),  # also RoBERTa, ALBERT, DeBERTa
 }
 """Endings of the names of classes that are a part of one, and what they are."""
 TABLES = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
