@@ -2,9 +2,11 @@
 
 import shutil
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from lxml import etree
 from tests.documents.generated import Spoiler
 
 from dragoman.jobs.translate_document import translate_document
@@ -67,3 +69,34 @@ def test_translated_files_are_opened(tmp_path: Path):
     for path in convert("txt:Text", tmp_path, *translated[:2]):
         shown = path.read_text(encoding="utf-8-sig")
         assert all(text in shown for text in ("HOUSE RED THE", "HOUSE ONE", "CAT THE", "SLEEPS DOG THE", "12"))
+
+
+def elements(path: Path) -> Counter[str]:
+    """Count the elements of a flat OpenDocument file, but for runs of spaces, which depend on the order of words."""
+    return Counter(str(found.tag) for found in etree.parse(path).iter("{*}*") if not str(found.tag).endswith("}s"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", ["docx", "odt"])
+def test_all_that_libreoffice_reads_in_a_document_is_still_there(suffix: str, tmp_path: Path):
+    (made,) = convert(
+        "docx:MS Word 2007 XML" if suffix == "docx" else "odt", tmp_path, Path(__file__).with_name("rich.fodt")
+    )
+    for seed in range(3):
+        new = tmp_path / f"new-{seed}.{suffix}"
+        assert translate_document(Spoiler(seed), made, new).left == 0
+        before, after = (elements(path) for path in convert("fodt", tmp_path, made, new))
+        assert before == after
+        names = {name.rpartition("}")[2] for name in before}
+        assert names >= {
+            "note",
+            "annotation",
+            "tracked-changes",
+            "table",
+            "frame",
+            "bookmark-start",
+            "a",
+            "list",
+            "section",
+            "tab",
+        }
