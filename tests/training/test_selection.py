@@ -8,6 +8,7 @@ from tests.laws.architectures import ARCHITECTURES
 
 from dragoman.errors import TrainingError
 from dragoman.laws.of_training import trainer_of
+from dragoman.training.checkpoint import load_tensors
 from dragoman.training.progress import Progress
 from dragoman.training.reports import MetricsFile
 from dragoman.training.selection import check_learned, recover_best
@@ -60,6 +61,16 @@ def test_a_plateau_begins_anew_with_each_phase(tmp_path: Path) -> None:
     made.stream.close()
     rates = [record["learning_rate"] for record in made.metrics.read() if "loss" in record]
     assert rates == pytest.approx([1.0] * 4 + [0.5] * 2 + [0.05] * 2)
+
+
+def test_of_weights_with_equal_bleu_those_with_the_lower_dev_loss_are_kept(tmp_path: Path) -> None:
+    made, scores = trainer(tmp_path, steps=12, validate_every=2), iter([(0, 5), (0, 4), (0, 6), (1, 7), (0, 3), (1, 7)])
+    made.validate = lambda model: dict(zip(("dev_bleu", "dev_loss"), map(float, next(scores)), strict=True))
+    made.run()
+    made.stream.close()
+    chosen = [record["best"] for record in made.metrics.read() if "best" in record]
+    assert (chosen, made.progress.best_step, made.progress.stale) == ([True, True, False, True, False, False], 8, 2)
+    assert load_tensors(made.files.weights)[1]["dev_loss"] == 7.0
 
 
 def test_where_the_best_weights_are_missing_patience_begins_anew(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ from dragoman.training.objectives import build_objective
 from dragoman.training.progress import Progress
 from dragoman.training.recurrence import native_loops
 from dragoman.training.reports import Silent
-from dragoman.training.selection import check_learned, value_of
+from dragoman.training.selection import check_learned, is_better, value_of
 from dragoman.training.session import train_for_a_session
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.splitting import DEPENDS
@@ -332,14 +332,13 @@ def _try_average(run: Run, trainer: Trainer, count: int) -> None:
     model, trained = trainer.model.eval(), trainer.trained
     fill(trained, {name: t.to(trainer.device) for name, t in average(paths).items()}, paths[-1])
     scores = trainer.validate(model)
-    value = value_of(scores, trainer.settings)
-    best = trainer.progress.best
     record = {"step": trainer.progress.step, "seconds": trainer.progress.seconds, "averaged": len(paths), **scores}
     trainer.metrics.append(record)
     trainer.listener.record(record)
-    if best is None or value > best:
+    if is_better(run.files, scores, progress=trainer.progress, settings=trainer.settings):
         run.files.save_weights(run.weights, trained, {"averaged": len(paths), **scores})
-        trainer.progress.best = value  # so that a longer training replaces it only by something better
+        # so that a longer training replaces it only by something better
+        trainer.progress.best = value_of(scores, trainer.settings)
         save_progress(run.files, trainer.progress)
         trainer.listener.say(f"The average of the last {len(paths)} weights is better on dev, so it is kept.")
     else:

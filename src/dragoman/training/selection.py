@@ -38,16 +38,28 @@ def value_of(scores: Mapping[str, Any], settings: OptimisationSettings) -> float
     return float(scores["dev_bleu"] if settings.metric == "bleu" else -scores["dev_loss"])
 
 
+def is_better(
+    files: RunFiles, scores: Mapping[str, Any], *, progress: Progress, settings: OptimisationSettings
+) -> bool:
+    """Return whether weights with these scores are better than the best so far; of equal BLEU, a lower dev loss is better."""
+    value = value_of(scores, settings)
+    if progress.best is None or value != progress.best:
+        return progress.best is None or value > progress.best
+    try:
+        return bool(scores["dev_loss"] < load_tensors(files.weights)[1].get("dev_loss", -math.inf))
+    except RunError:
+        return True
+
+
 def select(
     files: RunFiles, model: nn.Module, scores: Mapping[str, Any], *, progress: Progress, settings: OptimisationSettings
 ) -> bool:
     """Keep the weights, record in `progress` whether they are the best so far, and return that."""
-    value = value_of(scores, settings)
-    better = progress.best is None or value > progress.best
+    better = is_better(files, scores, progress=progress, settings=settings)
     progress.stale = 0 if better else progress.stale + 1
     progress.cuts += not better and settings.schedule == "plateau"
     if better:
-        progress.best, progress.best_step = value, progress.step
+        progress.best, progress.best_step = value_of(scores, settings), progress.step
         files.save_weights(files.weights, model, {"step": progress.step, **scores})
     files.keep(model, progress.step, settings.kept_weights)
     return better

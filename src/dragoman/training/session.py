@@ -40,8 +40,11 @@ def train_for_a_session(trainer: Trainer, *, seed: int, resuming: bool) -> Progr
 def _where(trainer: Trainer) -> str:
     """Say where a restored trainer goes on, or how it could if its budget is used up."""
     step, spent = trainer.progress.step, trainer.spent()
-    if spent is None or not trainer.progress.finished:
+    if not trainer.progress.finished:
         return f"Resuming at step {step}."
+    if spent is None:
+        more = 2 * (trainer.settings.patience or 1)
+        return f"To train on from step {step}, resume with more patience, such as --set training.patience={more}."
     more = 2 * trainer.budgets[spent]
     shown = f"{more:g}" if isinstance(more, float) else more
     larger = f"--set training.{spent}={shown}"

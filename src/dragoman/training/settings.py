@@ -186,7 +186,7 @@ class TrainingSettings(OptimisationSettings):
     """
 
     metric: Literal["bleu", "loss"] = "bleu"
-    """Dev metric for choosing the best checkpoint and for early stopping; language models have only loss."""
+    """Dev metric for choosing the best weights and for early stopping (the loss decides ties); language models have only loss."""
     phases: tuple[PhaseSettings, ...] = ()
     """Later phases of training with other settings, in order."""
     objective: Annotated[Literal["translation"], *or_plugin("objective")] = "translation"
