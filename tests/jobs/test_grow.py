@@ -24,6 +24,7 @@ from dragoman.jobs.verdict import judge
 from dragoman.laws.examples import LENGTHS, VOCABULARY, fresh_model, model_of, source, target
 from dragoman.layers.mixture import MixtureHead
 from dragoman.runs.folder import open_run
+from dragoman.special_ids import UNK
 
 TEXT = list(range(4, VOCABULARY))
 SENTENCES = ["I love cats.", "The cat sits on the mat.", "No."]
@@ -86,7 +87,8 @@ def test_a_grown_run_translates_as_before(
             [list(one.ids) for one in one.translate(SENTENCES, method=method)] for one in (after, before)
         )
         assert found == expected
-    assert after.translate(["ʔ"])[0].text
+    assert after.translate(["ʔ"])[0].ids
+    assert (UNK in old.source.encode("ʔ")) and (UNK not in run.source.encode("ʔ"))
     assert len(after.attention_maps(["a ʔ"], ["đ ß"])[0].source.words) == 2
     assert after.target.decode(after.target.encode("đ ß")) == "đ ß"
     again = refusal("train", "--resume", run.folder)
