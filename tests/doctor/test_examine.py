@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.doctor.conftest import Examined, good
 
+from dragoman.data.corpus import read_pairs
 from dragoman.data.settings import DataSettings
 from dragoman.doctor.examine import CHECKS, Verdict, examine
 from dragoman.doctor.vocabulary import NAMES as VOCABULARY
@@ -180,3 +181,20 @@ def _real(languages: tuple[str, str], **parts: str) -> dict[str, Any]:
     source, target = languages
     files = {part: [{"source": path(stem, source), "target": path(stem, target)}] for part, stem in parts.items()}
     return {"source": source, "target": target, **files}
+
+
+def test_whole_documents_are_held_out_as_in_training(tmp_path: Path) -> None:
+    pairs = [("Contents", "Sommaire") if number % 10 == 0 else pair for number, pair in enumerate(good(400))]
+    for name, column in (("a.en", [one for one, _ in pairs]), ("a.fr", [one for _, one in pairs])):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in column), encoding="utf-8")
+    (tmp_path / "a.ids").write_text("".join(f"N{number // 10}\n" for number in range(400)), encoding="utf-8")
+    files = {"source": "a.en", "target": "a.fr", "documents": "a.ids"}
+    parts = {
+        part: [{**files, "hold_out": {"modulo": 4, "keep": keep}}]
+        for part, keep in (("train", "rest"), ("dev", "held"))
+    }
+    data = parse(DataSettings, {"source": "en", "target": "fr", "root": tmp_path, **parts})
+    verdict = examine(data)
+    trained = {corpus.part: corpus.pairs for corpus in verdict.corpora}
+    assert trained == {part: len([*read_pairs(getattr(data, part)[0], data)]) for part in ("dev", "train")}
+    assert {one.count for one in verdict.findings if one.name == "leakage"} == {trained["dev"] // 10}

@@ -32,7 +32,7 @@ from dragoman.doctor.steps import Shifted
 from dragoman.doctor.style import MixedStyle, OtherStyle, Styles
 from dragoman.errors import CorpusError, number_of
 
-VERSION = 2
+VERSION = 3
 """Verdicts of another version are not reused."""
 
 Progress = Callable[[int], object]
@@ -192,11 +192,14 @@ def _patient(part: str, corpus: BaseCorpusSettings, data: DataSettings) -> Patie
 def _pairs(corpus: CorpusSettings, data: DataSettings, faults: Collected) -> Iterator[Pair]:
     """Read a corpus once and as it is written, without what it is not examined for; faults are collected.
 
-    Raises CorpusError where no pair can be read, unless faults say why.
+    A file of documents is read where it decides what is held out. Raises CorpusError where no pair can be read, unless faults
+    say why.
     """
     plain: dict[str, Any] = {"both_ways": False}
     if isinstance(corpus, LinesSettings):
-        plain |= {"links": None, "documents": None if isinstance(corpus.documents, Path) else corpus.documents}
+        plain["links"] = None
+        if isinstance(corpus.documents, Path) and corpus.hold_out is None:
+            plain["documents"] = None
     try:
         yield from read_pairs(corpus.model_copy(update=plain), data, faults)
     except CorpusError:
