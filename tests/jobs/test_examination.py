@@ -73,6 +73,17 @@ def test_a_verdict_is_kept_until_a_file_or_a_setting_changes(
     assert said(made(good(2500)), tmp_path / "run") == [] and len(calls) == 4
 
 
+def test_a_kept_verdict_names_no_file_where_it_was_before(made: Callable[..., Recipe], tmp_path: Path) -> None:
+    made([(f"{source} &amp;", target) for source, target in good(2500)])
+    corpora = [f"data.{part}=[{{tsv: {part}.tsv}}]" for part in ("train", "dev")]
+    for root in (tmp_path / "old", tmp_path / "new"):
+        root.mkdir()
+        for name in ("train.tsv", "dev.tsv"):
+            (root / name).write_bytes((tmp_path / name).read_bytes())
+        moved = recipe("rnn", "data.target=fr", "data.test=[]", *corpora, f"data.root={root}")
+        assert said(moved, tmp_path / "run")[0].startswith(f"Data: {root}/train.tsv, line 1 has entities")
+
+
 def test_a_verdict_without_languages_for_want_of_room_is_not_kept(
     made: Callable[..., Recipe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,8 +54,8 @@ def limits_of(recipe: Recipe) -> Limits:
 def check_data(recipe: Recipe, run: Path, say: Callable[[str], object]) -> int:
     """Examine the corpora of a new run, unless its recipe says not to or has only the built-in one; `say` gets the warnings.
 
-    The verdict is kept in the folder `.cache` beside the run under a checksum of the corpora and of what they are compared
-    with, so that nothing is examined twice. Returns the number of training pairs, 0 if none was examined. Raises CorpusError
+    The verdict is kept in the folder `.cache` beside the run under a checksum of the corpora, of where they are, which it names,
+    and of what they are compared with, so that nothing is examined twice. Returns the number of training pairs, 0 if none was examined. Raises CorpusError
     for errors.
     """
     corpora = (*recipe.data.train, *recipe.data.dev, *recipe.data.test)
@@ -67,6 +67,7 @@ def check_data(recipe: Recipe, run: Path, say: Callable[[str], object]) -> int:
         "version": VERSION,
         "identifier": not identifier_missing(),
         "limits": repr(limits),
+        "root": str(recipe.data.root),
         **{part: fingerprints(recipe.data, some, cache / "checksums.json") for part, some in parts.items()},
     }
     name = hashlib.sha256(json.dumps(described, sort_keys=True).encode("ascii")).hexdigest()[:20]
