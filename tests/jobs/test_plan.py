@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.jobs.test_train import Ear
 from tests.slow import some
 from tests.tiny import recipe
 
@@ -134,6 +135,16 @@ def test_parameters_are_told_by_part() -> None:
     assert made.trained_parameters == sum(made.parameters.values())
     model = torch.nn.Sequential(torch.nn.Linear(2, 3))
     assert parameters_of(model, torch.nn.Linear(1, 1)) == {"0.weight": 6, "0.bias": 3, "adapters": 2}
+
+
+def test_warnings_about_data_name_no_folder_that_is_gone(tmp_path: Path) -> None:
+    for name in ("train", "dev"):
+        (tmp_path / f"{name}.tsv").write_text("&quot;I love cats.&quot;\tJ'aime les chats.\n" * 3, encoding="utf-8")
+    corpora = [f"data.{part}=[{{tsv: {tmp_path / part}.tsv}}]" for part in ("train", "dev")]
+    heard = Ear()
+    make_plan(recipe("rnn", "data.target=fr", "data.test=[]", "text.size=40", *corpora), probe=False, listener=heard)
+    assert "Look closer with `dragoman check RECIPE --report page.html` and the same --set." in heard.said
+    assert not any("dragoman-plan" in sentence for sentence in heard.said)
 
 
 def test_what_training_refuses_is_refused(short: Path) -> None:

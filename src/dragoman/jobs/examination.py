@@ -26,7 +26,7 @@ from dragoman.json_files import load_json
 from dragoman.runs.recipe import Recipe
 from dragoman.text.codec import Codec
 
-CLOSER = "look closer with `dragoman check RECIPE --report page.html` and the same --set"
+CLOSER = "closer with `dragoman check RECIPE --report page.html` and the same --set"
 TOLD_LATER = (BlankSide.name, BlankPair.name)
 """Findings that training reports itself, when it leaves these pairs out."""
 REFUSED_BY_READERS = frozenset(["line-counts", "invalid-utf8", "missing-columns", "unreadable-object"])
@@ -51,11 +51,12 @@ def limits_of(recipe: Recipe) -> Limits:
     )
 
 
-def check_data(recipe: Recipe, run: Path, say: Callable[[str], object]) -> int:
+def check_data(recipe: Recipe, run: Path, say: Callable[[str], object], *, lasts: bool = True) -> int:
     """Examine the corpora of a new run, unless its recipe says not to or has only the built-in one; `say` gets the warnings.
 
     The verdict is kept in the folder `.cache` beside the run under a checksum of the corpora, of where they are, which it names,
-    and of what they are compared with, so that nothing is examined twice. Returns the number of training pairs, 0 if none was examined. Raises CorpusError
+    and of what they are compared with, so that nothing is examined twice. A run that `lasts` will have a recipe.yaml, with
+    which to look closer. Returns the number of training pairs, 0 if none was examined. Raises CorpusError
     for errors.
     """
     corpora = (*recipe.data.train, *recipe.data.dev, *recipe.data.test)
@@ -84,9 +85,10 @@ def check_data(recipe: Recipe, run: Path, say: Callable[[str], object]) -> int:
         more = f" (and {len(errors) - 1} more: {others})" if others else ""
         anyway = ", or train all the same with `--set data.check=false`"
         readable = not any(one.name in REFUSED_BY_READERS for one in errors)
-        raise CorpusError(f"{errors[0].sentence}{more}; {CLOSER}{anyway * readable}")
+        raise CorpusError(f"{errors[0].sentence}{more}; look {CLOSER}{anyway * readable}")
     if _warn(known.findings, say):
-        say(f"Look closer with: dragoman check {shell_path(run / 'recipe.yaml')} --report page.html")
+        itself = f"Look closer with: dragoman check {shell_path(run / 'recipe.yaml')} --report page.html"
+        say(itself if lasts else f"Look {CLOSER}.")
     return known.pairs
 
 

@@ -171,7 +171,7 @@ def make_plan(recipe: Recipe, *, probe: bool = True, listener: Listener | None =
     check_machine(recipe, device)
     free = free_memory(device.type)
     with TemporaryDirectory(prefix="dragoman-plan-") as folder, threads_restored():
-        run = prepare(recipe, Path(folder) / "run", listener, codecs=codecs)
+        run = prepare(recipe, Path(folder) / "run", listener, codecs=codecs, lasts=False)
         process = resident_memory() if device.type == "cpu" else None
         trainer = assemble(_for_probe(run), listener, resuming=False)
         try:

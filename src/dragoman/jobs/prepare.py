@@ -61,8 +61,13 @@ def _check_codecs(recipe: Recipe, codecs: tuple[Codec, Codec]) -> None:
             raise SettingsError("a `reward` does not work where targets begin with their language; remove it")
 
 
-def prepare(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple[Codec, Codec] | None) -> Run:
-    """Choose what is `auto`, and learn the codecs of a new run unless given; nothing is written yet."""
+def prepare(
+    recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple[Codec, Codec] | None, lasts: bool = True
+) -> Run:
+    """Choose what is `auto`, and learn the codecs of a new run unless given; nothing is written yet.
+
+    A folder that does not last is not named to the user.
+    """
     check_recipe(recipe)
     check_corpora(recipe)
     check_rerank(recipe)
@@ -72,7 +77,7 @@ def prepare(recipe: Recipe, folder: Path, listener: Listener, *, codecs: tuple[C
         require_documents(
             (*recipe.data.train, *recipe.data.dev, *recipe.data.test), f"`model.kind: {recipe.model.kind}`"
         )
-    examined = check_data(recipe, folder, listener.say)
+    examined = check_data(recipe, folder, listener.say, lasts=lasts)
 
     def learn(recipe: Recipe) -> tuple[Codec, Codec]:
         return codecs if codecs is not None else learn_both(recipe, listener)
