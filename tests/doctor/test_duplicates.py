@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 from tests.doctor.conftest import Examined, good
 
-from dragoman.data.settings import DataSettings
+from dragoman.data.settings import DataSettings, FilterSettings
 from dragoman.doctor.chunk import Side
 from dragoman.doctor.cleaning import Cleaning
 from dragoman.doctor.duplicates import both
 from dragoman.doctor.examine import examine
+from dragoman.doctor.sizes import Limits
 from dragoman.settings import parse
 
 
@@ -37,6 +38,14 @@ def test_the_same_corpus_twice_is_a_warning(examined: Examined) -> None:
     assert [(one.name, one.severity, one.count) for one in examined([*pairs, *pairs])] == [
         ("duplicate", "warning", 300)
     ]
+
+
+def test_copies_that_training_leaves_out_harm_only_scores(examined: Examined) -> None:
+    pairs = good(300) * 2
+    limits = Limits(FilterSettings(drop_duplicates=True))
+    on_dev, trained = examined(pairs, good(300, 900) * 2, limits=limits)
+    assert (trained.name, trained.severity) == ("duplicate", "note") and "leaves the copies out" in trained.advice
+    assert (on_dev.name, on_dev.severity) == ("duplicate", "warning") and "compare scores" in on_dev.advice
 
 
 def test_the_hash_of_a_pair_knows_its_sides() -> None:

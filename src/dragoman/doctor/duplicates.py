@@ -1,10 +1,13 @@
 """Pairs that were seen before, and sources with several translations: each into the same language, as in training."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.data.findings import Finding
 from dragoman.doctor.check import PairCheck, Patient
 from dragoman.doctor.chunk import Chunk, Rows
 from dragoman.doctor.hashes import Hashes, SeenHashes, mixed
@@ -13,7 +16,9 @@ from dragoman.doctor.hashes import Hashes, SeenHashes, mixed
 class Memory:
     """What the training corpora before this one had: a pair may repeat one of another corpus."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, left_out: bool = False) -> None:
+        self.left_out = left_out
+        """Whether training leaves out pairs that it has seen before."""
         self.pairs = SeenHashes()
         self.folded = SeenHashes()
         self.sources = SeenHashes()
@@ -43,12 +48,18 @@ class Duplicates(Remembering):
     what = "repeats an earlier pair"
     advice = "remove the copies, or set `data.filters.drop_duplicates`: training sees them more often than others"
     advice_on_scores = "remove the copies before you compare scores: they count more than others"
+    advice_if_left_out = "fine: training leaves the copies out (`data.filters.drop_duplicates`)"
     removes = True
 
     def rows(self, chunk: Chunk) -> Rows:
         """Find pairs with known hashes."""
         known = self.known(self.memory.pairs, both(chunk.source.hashes, chunk.target.hashes))
         return np.flatnonzero(known & (chunk.source.words > 0) & (chunk.target.words > 0))
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield a finding if there are copies: a note where training leaves them out."""
+        for one in super().findings():
+            yield replace(one, severity="note", advice=self.advice_if_left_out) if self.memory.left_out else one
 
 
 class NearDuplicates(Remembering):

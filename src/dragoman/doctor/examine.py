@@ -32,7 +32,7 @@ from dragoman.doctor.steps import Shifted
 from dragoman.doctor.style import MixedStyle, OtherStyle, Styles
 from dragoman.errors import CorpusError, number_of
 
-VERSION = 3
+VERSION = 4
 """Verdicts of another version are not reused."""
 
 Progress = Callable[[int], object]
@@ -112,7 +112,7 @@ class _Shared:
 
     limits: Limits
     trigrams: Mapping[tuple[str, str], Trigrams]
-    memory: Memory = field(default_factory=Memory)
+    memory: Memory
     styles: Styles = field(default_factory=Styles)
     references: References = field(default_factory=lambda: References([]))
 
@@ -130,7 +130,7 @@ def examine(
     """
     began = time.monotonic()
     limits = limits or Limits(data.filters)
-    shared = _Shared(limits, _learn_trigrams(data))
+    shared = _Shared(limits, _learn_trigrams(data), Memory(left_out=limits.filters.drop_duplicates))
     training = Training(limits)
     verdict = Verdict([], [])
     references: list[Reference] = []
