@@ -88,6 +88,13 @@ def test_the_help_of_the_languages_is_about_files_not_runs() -> None:
     assert "run of several languages" not in shown and shown.count("name of its file") == 2
 
 
+@pytest.mark.parametrize("name", ["train.en", "memory.csv"])
+def test_text_that_is_taken_for_a_recipe_is_told_how_to_be_given(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("Tom: yes: no\nTo be, or not to be.\n", encoding="utf-8")
+    message = refusal("check", tmp_path / name)
+    assert f"{tmp_path / name} " in message and "give two files that match line by line, or .tsv" in message
+
+
 def test_a_recipe_is_examined(tmp_path: Path) -> None:
     path = recipe_file(tmp_path, "rnn", "data.dev=[{phrasebook: dev, pairs: 20}]")
     found = dragoman("check", path, "--set", "data.train=[{phrasebook: train, pairs: 30}]")

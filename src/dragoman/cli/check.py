@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman.cli.console import ProgressDisplay, note, print_path
-from dragoman.cli.files import corpora_of, is_table
+from dragoman.cli.files import FORMS_OF_TEXT, corpora_of, is_table
 from dragoman.cli.options import JsonObject, RecipeSettings
-from dragoman.errors import InputError, number_of
+from dragoman.errors import InputError, SettingsError, number_of
 
 if TYPE_CHECKING:
     from dragoman.data.settings import DataSettings
@@ -104,7 +104,12 @@ def _data(
 
         if any(languages):
             raise InputError("a recipe says what its languages are; remove --from and --to, or change `data.source`")
-        recipe = load_recipe(corpus[0], settings or [])
+        try:
+            recipe = load_recipe(corpus[0], settings or [])
+        except SettingsError as error:
+            if not Path(corpus[0]).is_file() or Path(corpus[0]).suffix in (".yaml", ".yml"):
+                raise
+            raise InputError(f"{error}; if this is no recipe but parallel text, {FORMS_OF_TEXT}") from None
         return recipe.data, limits_of(recipe)
     if settings:
         raise InputError("--set changes settings of a recipe; remove it, or give a recipe")

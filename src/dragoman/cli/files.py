@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 TABLES = {".tsv": "tsv", ".jsonl": "jsonl", ".tmx": "tmx"}
 """Endings of files that hold both sides, and the setting that names such a file."""
+FORMS_OF_TEXT = "give two files that match line by line, or .tsv, .jsonl or .tmx files"
+"""The advice about parallel text in another form."""
 
 
 def read_sentences(path: Path) -> list[str]:
@@ -204,7 +206,7 @@ def corpora_of(
     if len(tables) == len(files):
         return tables, languages
     if tables or len(files) != 2:
-        raise InputError("give two files that match line by line, or .tsv, .jsonl or .tmx files")
+        raise InputError(FORMS_OF_TEXT)
     source, target = (own or language_of(Path(file)) or None for own, file in zip(languages, files, strict=True))
     return [{"source": files[0], "target": files[1]}], (source, target)
 
