@@ -302,8 +302,8 @@ def test_documents_and_links_of_other_files_are_refused(setting: str, lines: int
     ("corpus", "way"),
     [
         (
-            {"source": "a", "target": "b"},
-            r"a does not say where they start; give `documents: blank lines`, or `documents:` ",
+            {"source": "a.{source}", "target": "a.{target}"},
+            r"texts/a\.en does not say where they start; give `documents: blank lines`, or `documents:` ",
         ),
         ({"tsv": "a.tsv"}, r"a\.tsv does not say where they start; give `document:` with the number of a column"),
         ({"jsonl": "a"}, r"give `document:` with the name of a field"),
@@ -318,10 +318,10 @@ def test_documents_without_boundaries_are_refused(corpus: dict[str, Any], way: s
         {"tsv": "a", "document": 0},
         {"jsonl": "a", "document": "talk"},
     ]
-    data = parse(DataSettings, {"source": "en", "target": "fr", "train": [*good, corpus], "dev": [corpus]})
-    require_documents(data.train[:-1], "the model")
+    table = {"source": "en", "target": "fr", "root": "texts", "train": good}
+    require_documents(parse(DataSettings, table), "the model")
     with pytest.raises(CorpusError, match=f"the model needs documents, but .*{way}"):
-        require_documents(data.train, "the model")
+        require_documents(parse(DataSettings, {**table, "dev": [corpus]}), "the model")
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="needs the parallel corpora in ../shared/data")

@@ -289,7 +289,7 @@ def test_a_pair_of_two_corpora_is_kept_once_where_asked_for(
     assert len(twice) == len(once)
     assert summary.dropped["seen before"] == first.dropped["seen before"] + 1500
     (warning,) = summary.warnings
-    assert "1,500 of the 1,500 pairs of train.tsv are dropped, 1,500 of them seen before" in warning
+    assert f"1,500 of the 1,500 pairs of {data.root / 'train.tsv'} are dropped, 1,500 of them seen before" in warning
 
 
 def test_a_folder_that_cannot_be_made_is_named(data: DataSettings, codecs: tuple[Codec, Codec], cache: Path) -> None:

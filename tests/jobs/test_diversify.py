@@ -58,7 +58,7 @@ def test_the_recipe_learns_from_everything_in_either_direction(runs: list[Path],
     first = open_run(runs[0]).recipe
     recipe = load_recipe(made.recipe, ["training.steps=2"])
     assert (recipe.model, recipe.text, recipe.data.train[:2]) == (first.model, first.text, first.data.train)
-    assert [(corpus.name.split("/")[-1], corpus.repeat) for corpus in recipe.data.train[2:]] == [
+    assert [(corpus.paths[0].name, corpus.repeat) for corpus in recipe.data.train[2:]] == [
         ("1-1.jsonl", 1),
         ("1-2.jsonl", 2),
         ("2-1.jsonl", 1),

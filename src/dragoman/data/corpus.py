@@ -91,8 +91,7 @@ def _read_part(corpus: CorpusSettings, data: DataSettings, report: Report) -> It
         if kept == corpus.first:
             break
     if count == 0:
-        name = str(data.place(corpus.paths[0], corpus)) if corpus.paths else corpus.name
-        raise CorpusError(f"{name} contains no sentence pairs; give a corpus that does")
+        raise CorpusError(f"{name_of(corpus, data)} contains no sentence pairs; give a corpus that does")
 
 
 def first_of_each_direction(pairs: Iterable[Pair], count: int) -> list[Pair]:
@@ -119,12 +118,17 @@ def corpus_files(corpus: CorpusSettings, data: DataSettings) -> list[Path]:
     return [data.place(path, corpus) for path in corpus.paths]
 
 
-def require_documents(corpora: Iterable[CorpusSettings], what: str) -> None:
+def name_of(corpus: CorpusSettings, data: DataSettings) -> str:
+    """Return the name of a corpus for messages: where the first of its files is."""
+    return corpus.name if isinstance(corpus, PhrasebookSettings) else str(data.place(corpus.paths[0], corpus))
+
+
+def require_documents(data: DataSettings, what: str) -> None:
     """Raise CorpusError for the first corpus without documents, which `what` needs."""
-    for corpus in corpora:
+    for corpus in (*data.train, *data.dev, *data.test):
         if not corpus.has_documents:
             raise CorpusError(
-                f"{what} needs documents, but {corpus.name} does not say where they start; "
+                f"{what} needs documents, but {name_of(corpus, data)} does not say where they start; "
                 f"give {corpus.documents_hint} in `data`"
             )
 

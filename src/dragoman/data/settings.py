@@ -60,11 +60,6 @@ class BaseCorpusSettings(Settings):
         """Files that the corpus is read from; those below `data.root` are relative."""
 
     @property
-    def name(self) -> str:
-        """Name of the corpus for messages."""
-        return str(self.paths[0])
-
-    @property
     def has_documents(self) -> bool:
         """Return whether the corpus has documents."""
         return False

@@ -25,7 +25,7 @@ from dragoman.atomic import replacing
 from dragoman.data.aligner import VERSION as ALIGNER_VERSION
 from dragoman.data.aligner import WordAligner, learn_aligner
 from dragoman.data.checksums import Checksums
-from dragoman.data.corpus import corpus_files, read_pairs
+from dragoman.data.corpus import corpus_files, name_of, read_pairs
 from dragoman.data.encode import ALONE, ROWS_PER_BATCH, Encoders, Row, encode_all, encode_rows
 from dragoman.data.filters import FilterSummary, PairFilter, mostly_dropped
 from dragoman.data.links import WordLinks
@@ -232,7 +232,7 @@ def _read_all(
             between = Between(*(pair.languages or data.direction(corpus)))
             row = Row(pair.source, pair.target, links, corpus.repeat if follows else None, tags, between)
             yield from repeat(row, corpus.repeat)
-        pair_filter.summary.warnings += mostly_dropped(corpus.name, before, pair_filter.summary)
+        pair_filter.summary.warnings += mostly_dropped(name_of(corpus, data), before, pair_filter.summary)
 
 
 def _make(

@@ -7,9 +7,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol
 
-from dragoman.data.corpus import Pair, read_pairs
+from dragoman.data.corpus import Pair, name_of, read_pairs
 from dragoman.data.findings import SEVERITIES, Collected, Finding, worst_first
-from dragoman.data.settings import BaseCorpusSettings, CorpusSettings, DataSettings, LinesSettings, PhrasebookSettings
+from dragoman.data.settings import CorpusSettings, DataSettings, LinesSettings
 from dragoman.doctor.check import Check, Patient
 from dragoman.doctor.chunk import Chunk, chunks
 from dragoman.doctor.duplicates import DUPLICATES, Memory
@@ -182,9 +182,9 @@ def _checks(patient: Patient, shared: _Shared, shape: Shape) -> Iterator[Check]:
         yield Leakage(patient, shared.references)
 
 
-def _patient(part: str, corpus: BaseCorpusSettings, data: DataSettings) -> Patient:
+def _patient(part: str, corpus: CorpusSettings, data: DataSettings) -> Patient:
     """Describe a corpus for checks."""
-    name = corpus.name if isinstance(corpus, PhrasebookSettings) else str(data.place(corpus.paths[0], corpus))
+    name = name_of(corpus, data)
     files = (name, str(data.place(corpus.target, corpus)) if isinstance(corpus, LinesSettings) else name)
     return Patient(part, name, files, data.direction(corpus))
 

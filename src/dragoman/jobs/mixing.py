@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.data.checksums import Checksums
-from dragoman.data.corpus import Pair, corpus_files, read_pairs
+from dragoman.data.corpus import Pair, corpus_files, name_of, read_pairs
 from dragoman.data.directions import Directions
 from dragoman.data.ledger import check, write_recorded
 from dragoman.data.lines import COMPRESSED
@@ -154,7 +154,9 @@ def in_folder(run: Run, folder: Path, needed: Sequence[str] = ("train", "dev")) 
     data = parse(DataSettings, section(run, found), str(folder))
     for part in found:
         if getattr(data, part) and next(pairs_of(data, part), None) is None:
-            raise InputError(f"{getattr(data, part)[0].name} has no pair that `data.filters` of {run.folder} keeps")
+            raise InputError(
+                f"{name_of(getattr(data, part)[0], data)} has no pair that `data.filters` of {run.folder} keeps"
+            )
     return data
 
 

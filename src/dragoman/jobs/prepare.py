@@ -74,9 +74,7 @@ def prepare(
     check_new(folder)
     check_rows(recipe)
     if capabilities_of(recipe.model).previous:
-        require_documents(
-            (*recipe.data.train, *recipe.data.dev, *recipe.data.test), f"`model.kind: {recipe.model.kind}`"
-        )
+        require_documents(recipe.data, f"`model.kind: {recipe.model.kind}`")
     examined = check_data(recipe, folder, listener.say, lasts=lasts)
 
     def learn(recipe: Recipe) -> tuple[Codec, Codec]:

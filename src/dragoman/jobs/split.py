@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, UInt8
 
 from dragoman.atomic import replacing
-from dragoman.data.corpus import Pair, read_pairs
+from dragoman.data.corpus import Pair, name_of, read_pairs
 from dragoman.data.settings import DataSettings
 from dragoman.doctor.chunk import Chunk, chunks
 from dragoman.doctor.hashes import Hashes, numbered
@@ -64,7 +64,7 @@ def split(
         raise InputError(f"{out} exists and is not an empty folder; give --out another one")
     languages = data.direction(data.train[0])
     hashes, filled = _read(data, progress)
-    parts = _parts(hashes, filled, (dev, test), name=str(data.place(data.train[0].paths[0], data.train[0])))
+    parts = _parts(hashes, filled, (dev, test), name=name_of(data.train[0], data))
     with replacing(out) as temporary:
         temporary.mkdir(parents=True)
         _write(data, temporary, languages, parts=parts)
@@ -137,7 +137,7 @@ def _write(data: DataSettings, folder: Path, languages: Sequence[str], *, parts:
         }
         for part, pair in zip_longest(parts.tolist(), _pairs(data)):
             if part is None or pair is None:
-                raise CorpusError(f"{data.train[0].name} was changed while it was split; split it again")
+                raise CorpusError(f"{name_of(data.train[0], data)} was changed while it was split; split it again")
             if part != _LEFT_OUT:
                 for file, text in zip(files[PARTS[part]], pair[:2], strict=True):
                     file.write(_LINE_BREAKS.sub(" ", text) + "\n")
