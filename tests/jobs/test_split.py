@@ -44,15 +44,24 @@ def parts(done: Split) -> dict[str, Pairs]:
     return found
 
 
-def test_every_pair_is_in_one_part_and_in_order(tmp_path: Path):
+def test_every_pair_is_in_one_part_and_training_pairs_in_order(tmp_path: Path):
     corpora = sentences(400)[:300], sentences(400)[300:]
     done = split(laid_out(tmp_path, *corpora), tmp_path / "out")
     found = parts(done)
     assert done.counts == (320, 40, 40) and [len(one) for one in found.values()] == [320, 40, 40]
     pairs = [*corpora[0], *corpora[1]]
     assert sorted([*chain.from_iterable(found.values())]) == sorted(pairs)
-    for part in found.values():
-        assert part == sorted(part, key=pairs.index), "the order is that of the corpora"
+    assert found["train"] == sorted(found["train"], key=pairs.index), "the order is that of the corpora"
+
+
+def test_the_first_half_of_dev_is_like_the_second_though_the_corpus_is_sorted_by_length(tmp_path: Path):
+    pairs = [
+        (f"{source} {'far ' * (number // 20)}.", target) for number, (source, target) in enumerate(sentences(1000))
+    ]
+    for part in ("dev", "test"):
+        lengths = [len(source) for source, _ in parts(split(laid_out(tmp_path, pairs), tmp_path / part))[part]]
+        half = len(lengths) // 2
+        assert sum(lengths[:half]) == pytest.approx(sum(lengths[half:]), rel=0.2)
 
 
 def test_held_out_pairs_share_no_sentence_with_another(tmp_path: Path):

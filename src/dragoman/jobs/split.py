@@ -1,11 +1,13 @@
 """Split parallel text into training, dev and test files, so that no held-out sentence is also in another part."""
 
+import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from jaxtyping import Bool, UInt8
@@ -21,7 +23,7 @@ HELD, FEWEST = 1000, 200
 """Default number of pairs of dev, and of test: at most, and at least where that is no more than a tenth of all."""
 PARTS = ("train", "dev", "test")
 _LINE_BREAKS = re.compile(r"\s*[\r\n]\s*")
-_LEFT_OUT = len(PARTS)
+_TRAIN, _LEFT_OUT = 0, len(PARTS)
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,8 @@ def split(
     Dev and test are drawn by a hash from the pairs that have neither side in common with another pair (case, digits,
     punctuation and spaces do not count): a model has not seen them in training, and no training pair is lost. By default each
     has a twentieth of all pairs, at most 1,000 (a tenth for up to 200), and at most a quarter of such pairs. The corpora are read
-    twice; memory grows by 90 bytes a pair. CorpusError if they cannot be read or have too few such pairs.
+    twice; memory grows by 90 bytes a pair, and has the texts of dev and test. CorpusError if they cannot be read or have too few
+    such pairs.
     """
     for name, count in (("dev", dev), ("test", test)):
         if count is not None and count < (name == "dev"):
@@ -125,7 +128,10 @@ def _parts(
 
 
 def _write(data: DataSettings, folder: Path, languages: Sequence[str], *, parts: UInt8[np.ndarray, " pairs"]) -> None:
-    """Write each pair to the files of its part, in the order of the corpora."""
+    """Write each pair to the files of its part: of train in the order of the corpora, of dev and test in no order.
+
+    Corpora may be sorted, by length or by subject, and validation takes the first pairs of dev.
+    """
     kept = [name for number, name in enumerate(PARTS) if (parts == number).any()]
     with ExitStack() as opened:
         files = {
@@ -135,9 +141,26 @@ def _write(data: DataSettings, folder: Path, languages: Sequence[str], *, parts:
             ]
             for name in kept
         }
+        held: dict[str, list[list[str]]] = {name: [] for name in kept}
         for part, pair in zip_longest(parts.tolist(), _pairs(data)):
             if part is None or pair is None:
                 raise CorpusError(f"{name_of(data.train[0], data)} was changed while it was split; split it again")
-            if part != _LEFT_OUT:
-                for file, text in zip(files[PARTS[part]], pair[:2], strict=True):
-                    file.write(_LINE_BREAKS.sub(" ", text) + "\n")
+            texts = [_LINE_BREAKS.sub(" ", text) for text in pair[:2]]
+            if part == _TRAIN:
+                _append(files["train"], texts)
+            elif part != _LEFT_OUT:
+                held[PARTS[part]].append(texts)
+        for name, pairs in held.items():
+            for texts in sorted(pairs, key=_place):
+                _append(files[name], texts)
+
+
+def _append(files: Sequence[IO[str]], texts: Sequence[str]) -> None:
+    """Write a pair."""
+    for file, text in zip(files, texts, strict=True):
+        file.write(f"{text}\n")
+
+
+def _place(texts: Sequence[str]) -> bytes:
+    """Return a hash by which pairs are in an order that says nothing, always the same."""
+    return hashlib.blake2b(texts[0].encode("utf-8", "surrogatepass"), digest_size=8).digest()
