@@ -5,8 +5,10 @@ import pytest
 from tests.doctor.conftest import Examined, good
 
 from dragoman.data.corpus import Pair
+from dragoman.data.settings import FilterSettings
 from dragoman.doctor.chunk import Chunk
 from dragoman.doctor.lengths import BINS, STEP, WORDS, Shape
+from dragoman.doctor.sizes import Limits
 
 
 def test_a_translation_that_is_much_longer_is_found(examined: Examined) -> None:
@@ -32,6 +34,18 @@ def test_a_corpus_in_the_order_of_lengths_is_found(examined: Examined) -> None:
     assert found.sentence.endswith(
         "train.one is sorted by length; shuffle it before you take a part of it for dev or test; training shuffles by itself"
     )
+
+
+@pytest.mark.parametrize(("validated", "severity"), [(200, "warning"), (600, "note"), (None, "note")])
+def test_validation_on_the_shortest_pairs_alone_is_a_warning(
+    examined: Examined, validated: int | None, severity: str
+) -> None:
+    pairs = sorted(good(600, 3000), key=lambda pair: len(pair[0]))
+    (found,) = examined(good(600), pairs, limits=Limits(FilterSettings(), validated=validated))
+    assert (found.name, found.severity) == ("sorted", severity)
+    if severity == "warning":
+        assert "dev.one is sorted by length, and validation takes the first 200 of its 600 pairs" in found.sentence
+        assert "`training.validate_sentences`" in found.advice
 
 
 def test_the_shape_of_a_corpus_is_its_histograms() -> None:

@@ -109,9 +109,10 @@ def test_the_built_in_corpus_is_known(tmp_path: Path) -> None:
 
 
 def test_a_recipe_limits_lengths_and_weights() -> None:
-    limits = limits_of(recipe("transformer", "model.positions=learned", "model.max_positions=40"))
+    given = recipe("transformer", "model.positions=learned", "model.max_positions=40", "training.validate_sentences=70")
+    limits = limits_of(given)
     assert limits.positions == (40, 40) and limits.weights is not None and limits.weights > 1000
-    assert not limits.by_character and not limits.trained
+    assert not limits.by_character and not limits.trained and limits.validated == 70
     assert limits_of(recipe("transformer", "model.start_from={whole: runs/base}")).trained
     assert not limits_of(recipe("transformer", "model.start_from={decoder: runs/base}")).trained
 

@@ -32,7 +32,7 @@ from dragoman.doctor.steps import Shifted
 from dragoman.doctor.style import MixedStyle, OtherStyle, Styles
 from dragoman.errors import CorpusError, number_of
 
-VERSION = 4
+VERSION = 5
 """Verdicts of another version are not reused."""
 
 Progress = Callable[[int], object]
@@ -174,7 +174,8 @@ def _checks(patient: Patient, shared: _Shared, shape: Shape) -> Iterator[Check]:
     yield from (kind(patient, shape) for kind in (Ratios, Spilled))
     trigrams = shared.trigrams.get(patient.languages) or Trigrams([])
     yield from (kind(patient, trigrams) for kind in (Swapped, OtherLanguage))
-    yield from (kind(patient) for kind in (Shifted, Sorted, WrongScript, Identified, TooFew))
+    yield from (kind(patient) for kind in (Shifted, WrongScript, Identified, TooFew))
+    yield Sorted(patient, shared.limits)
     yield from (kind(patient, shared.styles) for kind in (MixedStyle, OtherStyle))
     if patient.part == "train":
         yield TooLong(patient, shared.limits)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from dragoman.data.findings import Finding
 from dragoman.doctor.check import Check, PairCheck, Patient, Tally
 from dragoman.doctor.chunk import Chunk, Rows, Side
+from dragoman.doctor.sizes import Limits
 
 EXTRA = 10
 """Characters that are added to both sides before they are compared, as in `data.filters.max_ratio`."""
@@ -111,8 +113,9 @@ class Sorted(Check):
     what = "is sorted by length"
     advice = "shuffle it before you take a part of it for dev or test; training shuffles by itself"
 
-    def __init__(self, patient: Patient) -> None:
+    def __init__(self, patient: Patient, limits: Limits) -> None:
         super().__init__(patient)
+        self.limits = limits
         self._rising = self._last = 0
 
     def see(self, chunk: Chunk) -> None:
@@ -124,8 +127,14 @@ class Sorted(Check):
 
     def findings(self) -> Iterator[Finding]:
         """Yield a finding if nearly all of many lines are."""
-        if self.seen >= 500 and self._rising > 0.98 * self.seen:
-            yield self.finding(Tally(count=self._rising))
+        if self.seen < 500 or self._rising <= 0.98 * self.seen:
+            return
+        found, taken = self.finding(Tally(count=self._rising)), self.limits.validated
+        if self.patient.part == "dev" and taken is not None and taken < self.seen:
+            what = f"{self.what}, and validation takes the first {taken:,} of its {self.seen:,} pairs, the shortest"
+            advice = "shuffle it, or raise `training.validate_sentences`"
+            found = replace(found, severity="warning", what=what, advice=advice)
+        yield found
 
 
 def log_ratios(source: Side, target: Side) -> NDArray[np.float64]:

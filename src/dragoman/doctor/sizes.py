@@ -34,6 +34,8 @@ class Limits:
     """Weights of the model."""
     trained: bool = False
     """Whether all of these start from a trained run, which little text may teach more."""
+    validated: int | None = None
+    """So many dev pairs, from the first, choose the best weights."""
 
 
 class Limited(LineCheck):

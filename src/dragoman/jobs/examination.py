@@ -48,6 +48,7 @@ def limits_of(recipe: Recipe) -> Limits:
         by_character=recipe.text.kind == "characters",
         weights=weights,
         trained=start is not None and start.whole is not None,
+        validated=None if "training.validate_sentences" in recipe.auto else recipe.training.validate_sentences,
     )
 
 
