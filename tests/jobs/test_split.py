@@ -136,11 +136,14 @@ def test_too_little_text_is_refused_and_nothing_written(tmp_path: Path):
             r"0\.tsv has 9 pairs with text on both sides, of which 9 share no sentence with another, too few for some in",
         ),
         (100, {"dev": 50}, "too few for 50 in dev and 10 in test"),
+        (100, {"dev": 60, "test": 0}, "too few for 60 in dev; give"),
     ):
         with pytest.raises(CorpusError, match=message):
             split(laid_out(tmp_path, sentences(count)), tmp_path / "out", **sizes)
     with pytest.raises(CorpusError, match=r"20 pairs .* of which 0 share"):
         split(laid_out(tmp_path, [("yes", "oui")] * 20), tmp_path / "out")
+    with pytest.raises(CorpusError, match=r"0\.tsv and the others together have 9 pairs with"):
+        split(laid_out(tmp_path, sentences(5), sentences(9)[5:]), tmp_path / "out")
     with pytest.raises(SettingsError, match="`dev` is 0, but must be a number of pairs, at least 1"):
         split(laid_out(tmp_path, sentences(100)), tmp_path / "out", dev=0)
     assert not (tmp_path / "out").exists()

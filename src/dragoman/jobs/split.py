@@ -67,7 +67,7 @@ def split(
         raise InputError(f"{out} exists and is not an empty folder; give --out another one")
     languages = data.direction(data.train[0])
     hashes, filled = _read(data, progress)
-    parts = _parts(hashes, filled, (dev, test), name=name_of(data.train[0], data))
+    parts = _parts(hashes, filled, (dev, test), name=_name(data))
     with replacing(out) as temporary:
         temporary.mkdir(parents=True)
         _write(data, temporary, languages, parts=parts)
@@ -78,6 +78,11 @@ def split(
 def _pairs(data: DataSettings) -> Iterator[Pair]:
     """Read all corpora."""
     return chain.from_iterable(read_pairs(corpus, data) for corpus in data.train)
+
+
+def _name(data: DataSettings) -> str:
+    """Return the beginning of a sentence about all corpora."""
+    return f"{name_of(data.train[0], data)} {'has' if len(data.train) == 1 else 'and the others together have'}"
 
 
 def _read(
@@ -115,10 +120,10 @@ def _parts(
     usual = min(HELD, max(len(filled) // 20, min(FEWEST, len(filled) // 10)), len(candidates) // 4)
     dev, test = (usual if one is None else one for one in wanted)
     if not dev or dev + test > len(candidates) // 2:
+        more = "" if wanted[1] == 0 else f" and {test or 'some'} in test"
         raise CorpusError(
-            f"{name} has {number_of(int(filled.sum()), 'pair')} with text on both sides, of which {len(candidates):,} share no "
-            f"sentence with another, too few for {dev or 'some'} in dev and {test or 'some'} in test; give more pairs, or "
-            "smaller numbers"
+            f"{name} {number_of(int(filled.sum()), 'pair')} with text on both sides, of which {len(candidates):,} share no "
+            f"sentence with another, too few for {dev or 'some'} in dev{more}; give more pairs, or smaller numbers"
         )
     order = candidates[np.argsort(hashes[0][candidates], kind="stable")]
     parts = np.where(filled, 0, _LEFT_OUT).astype(np.uint8)
