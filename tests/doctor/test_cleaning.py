@@ -63,12 +63,16 @@ def test_faults_that_characters_have_hidden_are_found_once_they_are_mended(tmp_p
     pairs[5] = ("\x01", "\x02")
     pairs[7] = (pairs[6][0].replace(" ", "\u00a0", 1), f" {pairs[6][1]}")
     pairs[9] = ("Tom &amp; Anna are here.", "Tom & Anna are here.")
+    pairs[11] = ("A caf&Atilde;&copy; .", "Un café.")
+    pairs[13] = ("Yes &#65533; .", "Oui.")
+    pairs[15] = ("Good morning.", "&#1055;&#1088;&#1080;&#1074;&#1077;&#1090;")
     corpora = [write(tmp_path, "train", pairs), write(tmp_path, "more", [(f"{pairs[0][0]}\u200b", pairs[0][1])])]
     data = parse(DataSettings, {"source": "en", "target": "fr", "root": tmp_path, "train": corpora})
     with Cleaning(tmp_path / "out") as cleaning:
         examine(data, cleaner=cleaning)
-    assert cleaning.removed == {"blank-side": 1, "blank-pair": 1, "duplicate": 2, "copy": 1}
-    kept = [pair for row, pair in enumerate(pairs) if row not in (3, 5, 7, 9)]
+    damaged = {"mojibake": 1, "replacement-character": 1, "wrong-script": 1}
+    assert cleaning.removed == {"blank-side": 1, "blank-pair": 1, "duplicate": 2, "copy": 1, **damaged}
+    kept = [pair for row, pair in enumerate(pairs) if row not in (3, 5, 7, 9, 11, 13, 15)]
     for side, language in enumerate(("en", "fr")):
         lines = (tmp_path / "out" / f"train.{language}").read_text("utf-8").split("\n")
         assert lines == [*(pair[side] for pair in kept), ""]

@@ -11,11 +11,12 @@ from typing import IO
 from dragoman.atomic import replacing
 from dragoman.data.corpus import Pair
 from dragoman.data.settings import DataSettings, LinesSettings
-from dragoman.doctor.check import PairCheck, Patient
+from dragoman.doctor.check import Check, Patient
 from dragoman.doctor.chunk import Chunk
 from dragoman.doctor.duplicates import Duplicates, Memory
-from dragoman.doctor.encoding import mended
+from dragoman.doctor.encoding import Mojibake, ReplacementCharacters, mended
 from dragoman.doctor.examine import CHECKS
+from dragoman.doctor.languages import WrongScript
 from dragoman.doctor.leakage import Leakage
 from dragoman.doctor.pairs import BlankPair, BlankSide, Copies, NoLetters
 from dragoman.errors import InputError
@@ -25,6 +26,8 @@ REMOVING = {check.name for check in CHECKS if check.removes}
 """Names of the findings whose pairs are left out."""
 FROM_TRAINING = {Leakage.name, Duplicates.name, Copies.name}
 """Those whose pairs stay in dev and test: they harm training alone, and without them scores could not be compared any more."""
+HIDDEN = (ReplacementCharacters, Mojibake, BlankSide, BlankPair, NoLetters, WrongScript)
+"""Faults that entities or invisible characters may have hidden, in any part."""
 
 
 def check_fixable(data: DataSettings) -> None:
@@ -46,7 +49,7 @@ class _Copy:
 
     patient: Patient
     files: tuple[IO[str], IO[str]]
-    checks: Sequence[PairCheck]
+    checks: Sequence[Check]
     """What mended pairs are looked at with: faults that invisible characters or entities have hidden."""
     document: str | None = None
     """That of the last pair written."""
@@ -124,7 +127,7 @@ class Cleaning:
             stem = patient.part if number == 1 else f"{patient.part}-{number}"
             sides = patient.languages if patient.languages[0] != patient.languages[1] else ("source", "target")
             files = self._open(f"{stem}.{sides[0]}"), self._open(f"{stem}.{sides[1]}")
-            checks: list[PairCheck] = [kind(patient) for kind in (BlankSide, BlankPair, NoLetters)]
+            checks: list[Check] = [kind(patient) for kind in HIDDEN]
             if patient.part == "train":
                 checks += [Copies(patient), Duplicates(patient, self._memory)]
             self._copies.append(_Copy(patient, files, checks))
@@ -141,7 +144,7 @@ def _mended(pair: Pair) -> Pair:
     return pair._replace(source=mended(pair.source), target=mended(pair.target))
 
 
-def _hidden(pairs: Sequence[Pair], checks: Sequence[PairCheck]) -> dict[int, str]:
+def _hidden(pairs: Sequence[Pair], checks: Sequence[Check]) -> dict[int, str]:
     """Return the name of the fault of each mended pair that has one."""
     if not pairs:
         return {}
