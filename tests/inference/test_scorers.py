@@ -36,12 +36,13 @@ def test_runs_that_cannot_rerank_are_refused(trained: Trained) -> None:
             load_scorers([run], DIRECTION)
 
 
-def test_a_sentence_that_is_too_long_for_a_run_is_said_with_its_name(trained: Trained) -> None:
+def test_a_sentence_that_is_too_long_for_a_run_is_quoted_with_its_name(trained: Trained) -> None:
     run = trained("transformer", "model.positions=learned", "model.max_positions=40", *REVERSE)
     (score,) = load_scorers([run], DIRECTION)
     assert len(score(ENGLISH, VIETNAMESE)) == 2
-    with pytest.raises(InputError, match=rf"{run.name} cannot rerank this: .*40 positions"):
-        score(ENGLISH[:1], ["mèo " * 60])
+    said = rf"{run.name} cannot score `mèo mèo.*` as a translation of `No\.`: source sentence 1 .*40 positions"
+    with pytest.raises(InputError, match=said):
+        score(["I love cats.", "No.", "No."], ["Tôi yêu mèo.", "Không.", "mèo " * 60])
 
 
 def test_a_missing_run_is_said(tmp_path: Path) -> None:

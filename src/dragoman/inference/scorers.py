@@ -4,12 +4,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dragoman.decoding.settings import ALONE
-from dragoman.errors import InputError
+from dragoman.errors import InputError, shorten
 from dragoman.inference.generator import TextGenerator
 from dragoman.inference.noisy_channel import Scorer
 from dragoman.inference.translator import Translator
 from dragoman.models.build import purpose_of
 from dragoman.runs.folder import open_run
+
+Score = Callable[[Sequence[str], Sequence[str]], list[tuple[float, int]]]
+"""Returns the log-probability of each pair of a source and a translation, and its number of tokens."""
 
 
 def load_scorers(runs: Sequence[Path], languages: tuple[str, str], device: str = "auto") -> list[Scorer]:
@@ -27,7 +30,7 @@ def _scorer(folder: Path, languages: tuple[str, str], device: str) -> Scorer:
     run.directions.require_one(str(folder))
     if purpose_of(run.recipe.model) == "generate" and run.languages[1] == languages[1]:
         generator = TextGenerator.load(folder, device=device)
-        return lambda sources, texts: _each(folder, lambda: generator.score(texts))
+        return scorer_of(folder, lambda _, texts: generator.score(texts))
     if purpose_of(run.recipe.model) != "translate" or run.languages not in (languages, languages[::-1]):
         raise InputError(
             f"{folder} cannot rerank translations from `{languages[0]}` to `{languages[1]}`; give a run between these two "
@@ -37,13 +40,21 @@ def _scorer(folder: Path, languages: tuple[str, str], device: str) -> Scorer:
     if translator.previous:
         raise InputError(f"{folder} reads documents, but reranking scores sentences one by one; give another run")
     if run.languages == languages[::-1]:
-        return lambda sources, texts: _each(folder, lambda: translator.score(texts, sources))
-    return lambda sources, texts: _each(folder, lambda: translator.score(sources, texts))
+        return scorer_of(folder, lambda sources, texts: translator.score(texts, sources))
+    return scorer_of(folder, translator.score)
 
 
-def _each(folder: Path, score: Callable[[], list[tuple[float, int]]]) -> list[float]:
-    """Return log-probabilities per token. InputError says which run cannot read a sentence."""
-    try:
-        return [log_prob / tokens for log_prob, tokens in score()]
-    except InputError as error:
-        raise InputError(f"{folder} cannot rerank this: {error}") from None
+def scorer_of(run: Path | str, score: Score) -> Scorer:
+    """Return what scores pairs with a run; where it cannot read one, an InputError names the run and quotes the pair."""
+
+    def per_token(sources: Sequence[str], texts: Sequence[str]) -> list[float]:
+        try:
+            return [log_prob / tokens for log_prob, tokens in score(sources, texts)]
+        except InputError as error:
+            if len(sources) == 1:
+                pair = f"`{shorten(texts[0])}` as a translation of `{shorten(sources[0])}`"
+                raise InputError(f"{run} cannot score {pair}: {error}") from None
+            half = len(sources) // 2
+            return [*per_token(sources[:half], texts[:half]), *per_token(sources[half:], texts[half:])]
+
+    return per_token

@@ -9,6 +9,7 @@ import torch
 from tests.tiny import MODELS, Trained
 
 from dragoman.data.collate import collate
+from dragoman.errors import InputError
 from dragoman.inference.confidence.evidence import Evidence, PassSettings, gather, without_word
 from dragoman.inference.translator import Translator
 from dragoman.layers.dropout import dropout_rates, switch_dropout
@@ -141,6 +142,16 @@ def test_the_reverse_run_scores_the_source(trained: Trained) -> None:
     found = gather(translator, requests, PassSettings(erasure=False), reverse=back)
     expected = [total / length for total, length in back.score(TARGETS, SOURCES)]
     assert [one.reverse for one in found] == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_pair_that_the_reverse_run_cannot_read_is_quoted_with_its_name(trained: Trained) -> None:
+    short = ("model.positions=learned", "model.max_positions=40")
+    back = Translator.load(run := trained("transformer", "data.source=vi", "data.target=en", *short))
+    translator = Translator.load(trained("transformer"))
+    requests = translator.requests([*SOURCES, "cats " * 60], [*TARGETS, "Mèo."])
+    said = rf"{run.name} cannot score `Mèo\.` as a translation of `cats cats.*`: target sentence 1 .*40 positions"
+    with pytest.raises(InputError, match=said):
+        gather(translator, requests, PassSettings(erasure=False), reverse=back)
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -16,7 +16,9 @@ from dragoman.decoding.hypotheses import Hypothesis
 from dragoman.decoding.score import score_target
 from dragoman.decoding.settings import ALONE
 from dragoman.inference.attention_map import AttentionMap
+from dragoman.inference.noisy_channel import Scorer
 from dragoman.inference.requests import EncodedRequest
+from dragoman.inference.scorers import scorer_of
 from dragoman.inference.translator import Translator
 from dragoman.metrics.utility import similarities
 from dragoman.models.seq2seq import Seq2Seq
@@ -126,9 +128,18 @@ def gather(
     if reverse is not None:
         texts = [translator.target.decode(request.target or []) for request in requests]
         sources = [request.request.source for request in requests]
-        back = reverse.score(texts, sources, previous=[[] for _ in texts])
-        found = [replace(one, reverse=total / length) for one, (total, length) in zip(found, back, strict=True)]
+        back = _back(reverse)(sources, texts)
+        found = [replace(one, reverse=log_prob) for one, log_prob in zip(found, back, strict=True)]
     return found
+
+
+def _back(reverse: Translator) -> Scorer:
+    """Return what scores sources, given their translations, by a run of the opposite direction."""
+
+    def score(sources: Sequence[str], texts: Sequence[str]) -> list[tuple[float, int]]:
+        return reverse.score(texts, sources, previous=[[] for _ in texts])
+
+    return scorer_of(reverse.engine.runs[0].folder if reverse.engine.runs else "the reverse run", score)
 
 
 def varies(translator: Translator) -> bool:
