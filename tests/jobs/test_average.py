@@ -1,5 +1,6 @@
 """A new run whose weights are the mean of those that another run kept."""
 
+from dataclasses import replace
 from pathlib import Path
 from shutil import copy, copytree
 
@@ -22,6 +23,12 @@ def test_weights_are_the_mean_of_the_last_checkpoints(trained: Trained, tmp_path
     for name, tensor in kept.items():
         torch.testing.assert_close(tensor, (first[name] + second[name]) / 2)
     assert made.manifest["averaged"] == ["step-00000010", "step-00000020"]
+
+
+def test_what_a_run_was_adapted_from_is_known_of_its_average(trained: Trained, tmp_path: Path) -> None:
+    adapted = open_run(copytree(trained("rnn"), tmp_path / "run"))
+    replace(adapted, manifest={**adapted.manifest, "adapted": {"runs": ["base"]}}).save()
+    assert open_run(average_run(adapted.folder, 2, tmp_path / "mean")).manifest["adapted"] == {"runs": ["base"]}
 
 
 def test_the_last_checkpoints_are_those_of_the_latest_steps(trained: Trained, tmp_path: Path) -> None:

@@ -137,8 +137,10 @@ def test_what_would_not_train_new_rows_is_refused(method: str, trained: Trained,
 
 
 def test_a_run_of_adapters_grows_into_one_of_all_weights(trained: Trained, tmp_path: Path) -> None:
-    fit(recipe("transformer", *adapting(trained("transformer"))), tmp_path / "adapted")
+    about = {"adapted": {"runs": ["base"]}}
+    fit(recipe("transformer", *adapting(trained("transformer"))), tmp_path / "adapted", about=about)
     run = open_run(grown(tmp_path / "adapted", tmp_path / "run"))
+    assert run.manifest["adapted"] == about["adapted"]
     assert run.recipe.model.adapters is None and run.recipe.model.start_from is None
     pair = [Translator.load(one).translate(SENTENCES) for one in (tmp_path / "adapted", run.folder)]
     assert [one.ids for one in pair[0]] == [one.ids for one in pair[1]]
