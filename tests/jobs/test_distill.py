@@ -201,6 +201,23 @@ def test_what_cannot_be_distilled_is_refused_before_any_work(trained: Trained, t
     assert sorted(path.name for path in other.iterdir()) == sorted(path.name for path in Path(teacher).iterdir())
 
 
+@pytest.mark.parametrize("setting", ["text.size=250", "text.joint=false", "text.lower=true", "text.right_to_left=true"])
+def test_another_vocabulary_than_the_teachers_is_refused(
+    trained: Trained, tmp_path: Path, student: Path, setting: str
+) -> None:
+    teacher, name = trained("rnn", *TEACHER), setting.partition("=")[0]
+    with pytest.raises(SettingsError, match=rf"`{name}` has no effect.*vocabularies of .*{teacher.name}; remove it"):
+        distill([teacher], student, tmp_path / "run", assignments=[setting])
+    assert not (tmp_path / "run").exists()
+
+
+def test_embeddings_of_two_vocabularies_cannot_be_one(trained: Trained, tmp_path: Path, student: Path) -> None:
+    teacher = trained("rnn", *TEACHER, "text.joint=false", "model.tied=false")
+    with pytest.raises(SettingsError, match=rf"model.tied: all.*{teacher.name}.*set `model.tied: target`"):
+        distill([teacher], student, tmp_path / "run", assignments=["model.tied=all"])
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_student_does_not_start_from_a_run_with_another_vocabulary(trained: Trained, tmp_path: Path) -> None:
     other = trained("transformer", "text.size=250")
     path = tmp_path / "tiny.yaml"

@@ -43,6 +43,8 @@ from dragoman.training.reports import Silent
 
 FOLDER = "distilled"
 """Folder of the student's run with the translations, one JSON object per line."""
+READING = frozenset({"sampling", "sampling_target", "sampling_epochs", "glossary"})
+"""Settings of text that say how a student reads it in training; all others are those of the teacher's vocabularies."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def student_recipe(
     """Return the recipe of a student: model, training and decoding of the recipe `name`, text and data of its teacher.
 
     Each training corpus is replaced by the file of its translations in `folder`; `assignments` (`a.b=value`) override
-    everything. Raises SettingsError if the student cannot learn from translations.
+    everything but what the vocabularies are. Raises SettingsError if the student cannot learn from translations.
     """
     own, data = teacher.recipe.model_dump(mode="json"), teacher.recipe.data
     taught = [
@@ -84,6 +86,7 @@ def student_recipe(
     recipe = parse(Recipe, override(table, assignments), where=str(name))
     check_recipe(recipe)
     check_rerank(recipe)
+    _check_vocabularies(recipe, teacher)
     if capabilities_of(recipe.model).previous:
         raise SettingsError("a student translates sentence by sentence; choose a `model.kind` other than `document`")
     for other in (
@@ -95,6 +98,21 @@ def student_recipe(
                 "remove `model.start_from` from its recipe"
             )
     return recipe
+
+
+def _check_vocabularies(recipe: Recipe, teacher: Run) -> None:
+    """Raise SettingsError for settings that do not fit the teacher's vocabularies, which the student has."""
+    for name, value in teacher.recipe.text:
+        if name not in READING and getattr(recipe.text, name, None) != value:
+            raise SettingsError(
+                f"`text.{name}` has no effect, because the student has the vocabularies of {teacher.folder}; remove it"
+            )
+    tied = getattr(recipe.model, "tied", None)
+    if tied in ("all", "embeddings") and not teacher.source.shares(teacher.target):
+        raise SettingsError(
+            f"`model.tied: {tied}` needs one vocabulary for both languages, but {teacher.folder}, whose vocabularies the student "
+            "has, has one for each; set `model.tied: target`"
+        )
 
 
 @for_one_process
