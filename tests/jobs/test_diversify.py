@@ -151,7 +151,7 @@ def test_everything_is_checked_before_anything_is_translated(
     given: tuple[tuple[list[Path], str, dict[str, Any]], ...] = (
         ([runs[0], unfinished], "has no model.safetensors yet", {}),
         ([runs[0], damaged], "damaged", {}),
-        ([first, narrow], r"long\.tsv, line 2: .*40 positions", {}),
+        ([first, narrow], rf"{narrow.name} cannot translate .*long\.tsv, line 2: .*40 positions", {}),
         ([runs[0], with_decoding(runs[1], tmp_path / "reranked", rerank=["gone"])], "no run folder gone", {}),
         ([with_decoding(runs[0], tmp_path / "too", rerank=["gone"]), runs[1]], "no run folder gone", {}),
         ([runs[0], plain], "needs attention over the source", covered),

@@ -126,7 +126,8 @@ def check_lengths(translator: Translator, corpora: Sequence[CorpusTranslation]) 
         try:
             translator.requests([pair.source], previous=[[]], to=to)
         except InputError as error:
-            raise InputError(f"{pair.place}: {error}") from None
+            runs = " and ".join(str(run.folder) for run in translator.engine.runs) or "this run"
+            raise InputError(f"{runs} cannot translate {pair.place}: {error}") from None
 
 
 def check_files(corpora: Sequence[CorpusSettings], data: DataSettings) -> None:
