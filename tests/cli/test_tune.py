@@ -49,6 +49,7 @@ def test_reranking_that_does_not_help_is_not_advised(
     monkeypatch.setattr("dragoman.jobs.tune.tune", lambda *_, **__: Tuned((weight,), reached, 2.0))
     found = dragoman("tune", trained("rnn"), source, target, "--rerank", "an other")
     assert found.lines == (["rerank_weights=[0.1]"] if helps else [])
+    assert ("dividing by the length" in found.errors) == (not weight)
     assert ("--rerank 'an other' --set" in found.errors) == helps != ("without --rerank" in found.errors)
 
 

@@ -47,7 +47,8 @@ def tune(
     setting = f"rerank_weights=[{', '.join(f'{weight:g}' for weight in found.weights)}]"
     note(f"BLEU {found.before:.2f} without reranking, {found.bleu:.2f} with it.")
     if not any(found.weights):
-        note("The best weights are 0, so these runs do not help to choose: translate without --rerank.")
+        gain = " What is gained is due to dividing by the length alone." if found.bleu > found.before else ""
+        note(f"The best weights are 0, so these runs do not help to choose: translate without --rerank.{gain}")
     elif found.bleu > found.before:
         note(f"Use it with: dragoman translate {shell_path(run)} {runs} --set '{setting}'")
         print(setting)
