@@ -37,3 +37,9 @@ def test_words_are_found_again_after_an_edit_within_a_word():
     assert changed.target == "giá (12), nhé"
     assert words(changed) == ["giá", "(12),", "nhé"]
     assert changed.sources_of() == [[0], [1], []]
+
+
+def test_what_an_edit_leaves_of_a_word_apart_from_itself_is_a_word():
+    changed = edited(align("a $b %d", "x $b%s", [(0, 0), (1, 1), (2, 1)]), [Edit(4, 6, " %d", (5, 7))])
+    assert words(changed) == ["x", "$b", "%d"]
+    assert sorted(changed.links) == [(0, 0), (2, 2)]

@@ -1,6 +1,7 @@
 """Which words of a text and of its translation belong together, by their places in both."""
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -123,9 +124,17 @@ def edited(alignment: Alignment, edits: Sequence[Edit]) -> Alignment:
             words.append(((begun, begun + len(edit.text.strip())), own))
             pieces.append(edit.text)
             done, length = edit.end, length + len(edit.text)
-    links = frozenset((i, j) for j, (_, some) in enumerate(words) for i in some)
     target = "".join(pieces)
-    return replace(alignment, target=target, target_words=_whole([place for place, _ in words], target), links=links)
+    places = _whole([place for place, _ in words], target)
+    ends = [end for _, end in places]
+    whole = [(place, some) for place, (_, some) in zip(places, words, strict=True)]
+    for place in words_of(target):  # what an edit left of a word, with a space between
+        after = bisect_right(ends, place[0])
+        if after == len(places) or not _meet(place, places[after]):
+            whole.append((place, set()))
+    whole.sort(key=lambda one: one[0])
+    links = frozenset((i, j) for j, (_, some) in enumerate(whole) for i in some)
+    return replace(alignment, target=target, target_words=tuple(place for place, _ in whole), links=links)
 
 
 def _whole(words: Sequence[Range], text: str) -> tuple[Range, ...]:
