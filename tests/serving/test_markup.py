@@ -110,6 +110,13 @@ def test_what_stays_as_it_is_is_a_word_of_its_own(target: str, links: list[tuple
     assert marked.written([align("See x now", target, links)]).text == result
 
 
+def test_a_tag_around_a_number_stays_around_it_whatever_the_links_say():
+    written = read_markup("<p>Page <b>5</b> now</p>", HTML).written(
+        [align("Page 5 now", "bây 5 trang", [(0, 2), (1, 0)])]
+    )
+    assert written.text == "<p>bây <b>5</b> trang</p>"
+
+
 def test_links_of_sentences_become_those_of_the_text():
     text = " One two. Three "
     answer = Answer(

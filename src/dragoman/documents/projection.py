@@ -45,7 +45,7 @@ class Projection:
 def project(
     alignment: Alignment, spans: Sequence[Span], fixed: Mapping[int, Range] | None = None, *, spaces: bool = True
 ) -> Projection:
-    """Return the translation with the elements of its source; `fixed` says where some elements without parent must be.
+    """Return the translation with the elements of its source; `fixed` says where some elements must be, unless others are.
 
     An element around the whole of its parent stays around the whole of it. Any other one covers the range in which words of
     its own outnumber others most; the larger of two siblings chooses first. A tag alone, or without words, comes after the
@@ -181,8 +181,9 @@ class _Projector:
         children = self.children.get(parent, [])
         for child in sorted(children, key=lambda one: (one not in self.fixed, -len(self.inside[one]), one)):
             span = self.spans[child]
-            if child in self.fixed:
-                place: Range | None = self.fixed[child]
+            place: Range | None = None
+            if child in self.fixed and _is_free(self.fixed[child], outer, placed):
+                place = self.fixed[child]
             elif span.alone or not self.alignment.source[span.start : span.end].strip():
                 empty.append(child)
                 continue
@@ -373,6 +374,12 @@ def _spaced(text: str, placed: Sequence[Span], added: Sequence[int], *, mended: 
     if not nests(whole, length):
         return Projection(text, tuple(placed), mended)
     return Projection("".join([*pieces, text[last:]]), whole, mended)
+
+
+def _is_free(place: Range, outer: Range, placed: Sequence[tuple[int, Range]]) -> bool:
+    """Tell whether a place is inside the parent, and apart from the siblings that have theirs."""
+    inside = outer[0] <= place[0] and place[1] <= outer[1]
+    return inside and not any(place[0] < end and start < place[1] for _, (start, end) in placed)
 
 
 def _range(span: Span) -> Range:

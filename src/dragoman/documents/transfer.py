@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from dragoman.documents.alignment import Alignment, Range
+from dragoman.documents.alignment import Alignment
+from dragoman.documents.counterparts import places_of
 from dragoman.documents.placeholders import conserved, mend
 from dragoman.documents.projection import Span, divide, nests, project
 from dragoman.documents.segments import Segment
@@ -33,7 +34,7 @@ def transfer(segment: Segment, alignment: Alignment) -> Transferred | None:
     inner, outer = [0, *segment.cuts, len(segment.text)], [0, *cuts, len(alignment.target)]
     parts = len(inner) - 1 if segment.cuts else 0
     spans = _within_parts(segment.spans, inner) if parts else segment.spans
-    fixed: dict[int, Range] = {number: (outer[number], outer[number + 1]) for number in range(parts)}
+    fixed = places_of(alignment, spans) | {number: (outer[number], outer[number + 1]) for number in range(parts)}
     found = project(alignment, spans, fixed)
     if not conserved(segment.text, found.text):  # a space can make a placeholder of what was none
         found = project(alignment, spans, fixed, spaces=False)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from dragoman.documents.alignment import Alignment, Range, align, join
+from dragoman.documents.counterparts import places_of
 from dragoman.documents.hypertext import says_no
 from dragoman.documents.markup import escaped
 from dragoman.documents.projection import Span, project
@@ -75,7 +76,8 @@ class Block:
 
     def written(self, alignment: Alignment) -> "Written":
         """Return the translation with the elements in it."""
-        projection = project(alignment, self.spans, self._fixed(alignment.target))
+        fixed = places_of(alignment, self.spans) | self._fixed(alignment.target)
+        projection = project(alignment, self.spans, fixed)
         children: dict[int | None, list[int]] = {}
         for number, span in enumerate(projection.spans):
             children.setdefault(span.parent, []).append(number)
