@@ -51,6 +51,34 @@ def test_hyphens_inside_a_word_are_part_of_it():
     assert read(run("<w:noBreakHyphen/>"))[1].inline.segment.text == "-"
 
 
+def test_blanks_to_be_filled_in_keep_their_width():
+    line = "<w:rPr><w:u/></w:rPr>"
+    element, found = read(
+        run("<w:t>Name: </w:t>") + run("<w:t>      </w:t>", line) + run("<w:t>in full, so     be it</w:t>")
+    )
+    assert found.inline.segment.text == "Name:  in full, so be it"
+    alignment = align(found.inline.segment.text, "Tên đầy đủ, nhé", [(0, 0), (1, 1), (2, 2), (3, 3)])
+    done = transfer(found.inline.segment, alignment)
+    assert done is not None
+    found.replace(done.segment)
+    blanks = [
+        f'<w:r>{form}<w:t xml:space="preserve">{spaces}</w:t></w:r>'
+        for form, spaces in ((line, " " * 5), ("", " " * 4))
+    ]
+    assert all(element.raw().count(blank) == 1 for blank in blanks)
+
+
+def test_the_blank_of_a_form_field_stays_in_it():
+    begin, separate, end = (run(f'<w:fldChar w:fldCharType="{one}"/>') for one in ("begin", "separate", "end"))
+    blank = run("<w:t>\u2002\u2002\u2002\u2002\u2002</w:t>")
+    element, found = read(run("<w:t>Name: </w:t>") + begin + separate + blank + end)
+    done = transfer(found.inline.segment, align(found.inline.segment.text, "Tên:", [(0, 0)]))
+    assert done is not None
+    found.replace(done.segment)
+    inside = element.raw().partition('"separate"')[2].partition('"end"')[0]
+    assert inside.count("\u2002") == 4
+
+
 def test_the_form_of_most_text_needs_no_element():
     element, found = read(run("<w:t>Hello there </w:t>", BOLD) + run("<w:t>you</w:t>"))
     found.replace(Segment(found.inline.segment.text, found.inline.segment.spans))

@@ -14,8 +14,8 @@ _BREAKS = frozenset(["br", "cr", "tab"])
 _DROPPED = frozenset(["proofErr", "lastRenderedPageBreak"])
 _HYPHENS = {"noBreakHyphen": "-", "softHyphen": ""}
 """Elements inside a word: a hyphen at which no line ends, and a place where one may end, which is another in the translation."""
-
-
+_BLANK = re.compile(r"(\s{3,})")
+"""Spaces that leave room for something, as in a form."""
 _UNSEEN = re.compile(r"""<w:lang\b[^<>]*/>|\s(?:lang|altLang|dirty|err|smtClean)=(?:"[^"]*"|'[^']*')(?=[^<>]*>)""")
 """What the spelling checker notes of a run: in which language it looked, and what it found there."""
 _NOTHING = re.compile(r"<(?:w|a):rPr\s*(?:/>|>\s*</(?:w|a):rPr>)")
@@ -119,7 +119,7 @@ class _Reader:
                 text = "".join(
                     decoded(part.raw) for part in one.children if isinstance(part, Token) and part.kind == "text"
                 )
-                yield Piece("text", text)
+                yield from self._said(text, form)
             elif name in _HYPHENS:
                 yield Piece("text", _HYPHENS[name])
             elif name not in _DROPPED:
@@ -131,6 +131,13 @@ class _Reader:
                 else:
                     yield Piece("break" if name in _BREAKS else "alone", whole)
         yield Piece("close", form, form)
+
+    def _said(self, text: str, form: str) -> Iterator[Piece]:
+        """Yield text; of the spaces of a blank, which is to be filled in, all but the first are an element."""
+        for number, part in enumerate(_BLANK.split(text)):
+            yield Piece("text", part[0] if number % 2 else part)
+            if number % 2:
+                yield Piece("alone", Raw((_run_of(self._prefix, form, part[1:]),)))
 
 
 def _fields(pieces: Iterator[Piece], prefix: str) -> Iterator[Piece]:
