@@ -12,6 +12,8 @@ WORDS = tuple(
     re.findall(r"\S+", "the cat sees a small house, and two dogs sleep. Who knows? It rains (often) on Mondays; yes!")
 )
 HELD = (
+    "☐",
+    "____",
     "%s",
     "%1$d",
     "{0}",

@@ -91,6 +91,21 @@ def test_words_that_translate_a_placeholder_alone_are_replaced():
     assert mended("see %s, now", "xem phần trăm, ngay", [(0, 0), (1, 1), (1, 2), (2, 3)]) == "xem %s, ngay"
 
 
+def test_signs_that_are_no_words_are_placeholders():
+    text = (
+        "☐ ja, © 2024 • ★★☆ → 👨\u200d👩\u200d👧🇻🇳! ❤\ufe0f ____ and __ or ........ and …… ... a_b __init__ 20 °C I-V"
+    )
+    found = [one.text for one in placeholders(text) if one.is_sign]
+    assert found == ["☐", "©", "•", "★★☆", "→", "👨\u200d👩\u200d👧🇻🇳", "❤\ufe0f", "____", "__", "........"]
+
+
+def test_lost_signs_are_put_back_and_replace_no_word():
+    assert mended("☐ yes ☐ no", "có không", [(0, 0), (1, 0), (2, 1), (3, 1)]) == "☐ có ☐ không"
+    assert mended("she ____ home", "cô về.", [(0, 0), (1, 1)]) == "cô ____ về."
+    assert mended("I like it 😀!", "tôi thích !", [(0, 0), (1, 1), (3, 2)]) == "tôi thích 😀 !"
+    assert mended("a 😀 b %s", "x ⁇ y %d", [(0, 0), (1, 1), (2, 2), (3, 3)]) == "x 😀 y %s"
+
+
 def test_without_links_no_word_is_replaced():
     assert mended("see %s now", "a b c") == "a %s b c"
 

@@ -1,4 +1,5 @@
-"""What a translation must hand on unchanged: format specifiers, variables, addresses and numbers; where it did not, it is mended.
+"""What a translation must hand on unchanged: format specifiers, variables, addresses, numbers, and signs that are no words, such
+as the box of a form; where it did not, it is mended.
 
 The model reads and writes them as words. What it lost or changed is put back where the links say that it belongs.
 """
@@ -27,6 +28,7 @@ _KINDS = (
     ("named", r"%\(\w+\)[-+#0]?\d*(?:\.\d+)?[a-zA-Z]|%[A-Za-z_]\w+%(?![\w%])|\$[A-Za-z_]\w*"),
     ("printf", rf"(?<![\d%])(?:{_SPECIFIER}[a-zA-Z@](?!\w)|(?<!\d\s){_SPECIFIER}[diouxXeEfFgGcsp@])"),
     ("marker", _MARKER),
+    ("sign", r"(?:[©®™•←-⇿⌀-⏿─-➿⬀-⯿🀀-🫿][\u200d\ufe0f\U000e0020-\U000e007f]*)+|_{3,}|(?<!\w)__(?!\w)|\.{6,}|…{3,}"),
     ("number", r"\d{1,3}(?:[   ]\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,'’]\d+)*"),
 )
 _PLACEHOLDER, _WITHOUT_MARKERS = (
@@ -34,6 +36,8 @@ _PLACEHOLDER, _WITHOUT_MARKERS = (
     for without in ("", "marker")
 )
 _MARKERS = re.compile(_MARKER)
+_SIGN = re.compile(dict(_KINDS)["sign"])
+"""Pictures, boxes, arrows, and blanks to be filled in."""
 _PERCENT = re.compile(r"(?<!%)%(?!%)")
 
 ATTEMPTS = 1000
@@ -57,6 +61,15 @@ class Placeholder:
     def is_number(self) -> bool:
         """Tell whether this is a number."""
         return self.value.startswith("#")
+
+    @property
+    def is_sign(self) -> bool:
+        """Tell whether this is a sign that is no word."""
+        return _SIGN.fullmatch(self.text) is not None
+
+    def is_like(self, other: "Placeholder") -> bool:
+        """Tell whether this may stand where a translation wrote the other one instead."""
+        return (self.is_number, self.is_sign) == (other.is_number, other.is_sign)
 
 
 @dataclass(frozen=True)
@@ -151,7 +164,8 @@ def mend(alignment: Alignment) -> Mended:
     """Return the translation with every placeholder of its source, and no other.
 
     What was lost takes the place of what is linked to it: of an other placeholder in these words, else of the words
-    themselves. Where nothing is linked to it alone, or links are a guess, it comes after the translation of the word before it.
+    themselves, but a sign never that of letters. Where nothing is linked to it alone, or links are a guess, it comes after the
+    translation of the word before it.
 
     >>> from dragoman.documents.alignment import align
     >>> mend(align("delete %s now", "xoá ⁇ ngay", [(0, 0), (1, 1), (2, 2)])).alignment.target
@@ -199,15 +213,18 @@ def _restoring(alignment: Alignment, lost: Placeholder, extra: Sequence[Placehol
     own = (lost.start, lost.end)
     linked = _linked(alignment, own)
     for one in extra:
-        if one.is_number == lost.is_number and any(_meets(place, one) for place in linked):
+        if one.is_like(lost) and any(_meets(place, one) for place in linked):
             return _apart(alignment.target, Edit(one.start, one.end, lost.text, own), signs=False)
-    spoilt = next((one for one in extra if not one.is_number and not lost.is_number), None)
+    spoilt = next((one for one in extra if one.is_like(lost) and not lost.is_number), None)
     if spoilt is not None:
         return _apart(alignment.target, Edit(spoilt.start, spoilt.end, lost.text, own), signs=False)
     if not alignment.certain:
         return _inserting(alignment, lost)
     kept = [one for one in _of_target(alignment) if one not in extra]
-    run = _longest_run(alignment, [place for place in linked if not any(_meets(place, one) for one in kept)])
+    free = [place for place in linked if not any(_meets(place, one) for one in kept)]
+    if lost.is_sign:  # of which a model knows nothing, so that words and marks linked to it belong to others
+        free = [place for place in free if not re.search(r"[^\W_]|[.,;:!?]", alignment.target[slice(*place)])]
+    run = _longest_run(alignment, free)
     if run is not None:
         return _replacing(alignment, run, lost)
     return _inserting(alignment, lost)
