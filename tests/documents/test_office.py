@@ -68,3 +68,9 @@ def test_files_that_are_none_are_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(office, "LARGEST", 1000)
     with pytest.raises(InputError, match="MiB"):
         OfficeDocument(zipped({"word/document.xml": "a" * 1001}), "docx", "it")
+    with pytest.raises(InputError, match="of text"):
+        OfficeDocument(zipped({"word/document.xml": "a" * 251, "a": "b" * 500}), "docx", "it")
+    with pytest.raises(InputError, match="MiB"):
+        OfficeDocument(zipped({"word/document.xml": WORD, "a": "b" * 501}), "docx", "it", largest=500)
+    monkeypatch.setattr(office, "TEXT", 1)
+    assert OfficeDocument(zipped({"word/document.xml": WORD}), "docx", "it", largest=2 * len(WORD)).segments

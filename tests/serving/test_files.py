@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.documents.generated import make
+from tests.documents.generated import make, zipped
 from tests.documents.test_segments import tags
 from tests.serving.phrases import Phrases
 
@@ -35,6 +35,14 @@ def test_line_breaks_blank_lines_and_the_mark_at_the_beginning_stay():
     expected = "\ufeffxin chào\r\n\r\n  nhà đỏ \n\n5!\rthế giới"
     assert translated(READERS[".txt"](text, "a.txt")).decode() == expected
     assert translated(READERS[".txt"](b"\n \n", "a.txt")) == b"\n \n"
+
+
+def test_a_small_upload_with_much_in_it_is_refused():
+    paragraphs = b"<w:p><w:r><w:t>hello</w:t></w:r></w:p>" * (20 << 15)
+    bomb = zipped({"word/document.xml": b"<w:document xmlns:w='w'>" + paragraphs + b"</w:document>"})
+    assert len(bomb) < 1 << 20 < len(paragraphs)
+    with pytest.raises(InputError, match=r"a\.docx has more than .* MiB of text"):
+        READERS[".docx"](bomb, "a.docx")
 
 
 def test_each_portion_of_a_file_has_the_time_of_a_request():

@@ -13,7 +13,10 @@ from dragoman.documents.segments import Segment
 from dragoman.errors import InputError
 
 LARGEST = 512 << 20
-"""Number of bytes in all parts beyond which a file is refused."""
+"""Number of bytes in all parts beyond which a file is refused, unless it is said otherwise."""
+
+TEXT = 4
+"""One part in so many of it may be text, whose elements take about sixty times as much memory."""
 
 MOST_PARTS = 20_000
 """Number of parts beyond which a file is refused."""
@@ -32,10 +35,10 @@ _LINE_BREAKS = frozenset(["text:line-break", "text:tab"])
 class OfficeDocument:
     """A document that is a zip file of XML parts."""
 
-    def __init__(self, content: bytes, kind: str, where: str) -> None:
-        self._entries = _entries(content, where)
-        self._read = _odt_paragraphs if kind == "odt" else _run_paragraphs
+    def __init__(self, content: bytes, kind: str, where: str, *, largest: int | None = None) -> None:
         names = re.compile(_PARTS[kind])
+        self._entries = _entries(content, where, names, largest=LARGEST if largest is None else largest)
+        self._read = _odt_paragraphs if kind == "odt" else _run_paragraphs
         self._parts: list[tuple[int, Element, str, Sequence[Paragraph | RunParagraph]]] = []
         for number, (info, inside) in enumerate(self._entries):
             if names.fullmatch(info.filename):
@@ -78,15 +81,22 @@ def _odt_paragraphs(root: Element) -> list[Paragraph]:
     return [one for one in found if one.inline.segment.text.strip()]
 
 
-def _entries(content: bytes, where: str) -> list[tuple[zipfile.ZipInfo, bytes]]:
+def _entries(
+    content: bytes, where: str, texts: re.Pattern[str], *, largest: int
+) -> list[tuple[zipfile.ZipInfo, bytes]]:
     """Return the parts of a zip file. InputError if it is none, or has more in it than a document has."""
     spoilt = f"{where} is not a readable zip file, as such documents are; save it again with the program it is from"
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             infos = archive.infolist()
             names = [info.filename for info in infos]
-            if len(infos) > MOST_PARTS or sum(info.file_size for info in infos) > LARGEST:
-                raise InputError(f"{where} has more than {LARGEST >> 20} MiB or {MOST_PARTS:,} parts in it; divide it")
+            size = sum(info.file_size for info in infos)
+            text = sum(info.file_size for info in infos if texts.fullmatch(info.filename))
+            if len(infos) > MOST_PARTS or size > largest or text > largest // TEXT:
+                raise InputError(
+                    f"{where} has more than {largest >> 20} MiB, {largest // TEXT >> 20} MiB of text, or {MOST_PARTS:,} parts "
+                    "in it; divide it"
+                )
             if len(set(names)) < len(names) or any(info.flag_bits & 1 for info in infos):
                 raise InputError(f"{where} is encrypted or has two parts of one name; save it again without a password")
             return [(info, _inside(archive, info, spoilt)) for info in infos]

@@ -40,6 +40,8 @@ class Reading:
     """The column of a table."""
     languages: tuple[str | None, str | None] = (None, None)
     """The languages of source and translation, which some formats name."""
+    unpacked: int | None = None
+    """Number of bytes that a zip file may have in it; None for what `office.LARGEST` says."""
 
 
 class _Text(Protocol):
@@ -132,7 +134,7 @@ def _read(content: bytes, kind: Format, where: str, *, reading: Reading) -> Docu
         raise InputError(f"--column is for tables, but {where} is read as {kind}; remove it")
     match kind:
         case "docx" | "pptx" | "odt":
-            return OfficeDocument(content, kind, where)
+            return OfficeDocument(content, kind, where, largest=reading.unpacked)
         case "xliff":
             return XliffDocument(content, where, reading.languages[1])
         case "tmx":

@@ -33,6 +33,9 @@ PORTION = 50
 ATTEMPTS = 50
 """How often a portion is tried while the service is busy."""
 
+UNPACKED = 48 << 20
+"""Number of bytes that an upload may have in it beyond twice its own size: a zip file of one megabyte can hold a gigabyte."""
+
 KEEP_BYTES = 256 << 20
 """Maximum size of all files that wait together."""
 
@@ -81,7 +84,7 @@ def reader_of(kind: Format) -> Reader:
     """Return what reads files of a format."""
 
     def read(content: bytes, name: str, target: str = "") -> Upload:
-        reading = Reading(languages=(None, target or None))
+        reading = Reading(languages=(None, target or None), unpacked=UNPACKED + 2 * len(content))
         return Upload(read_document(content, kind, shorten(name), reading=reading))
 
     return read
