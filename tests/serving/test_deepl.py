@@ -81,6 +81,9 @@ def test_tags_of_html_go_with_their_words(client: TestClient):
     found = asked(client, text=[page], source_lang="EN", tag_handling="html", tag_handling_version="v2")[0]
     assert found["text"] == '<h1>nhà đỏ</h1>\n<p translate="no">red house</p>'
     assert found["tag_handling_version"] == "v2"
+    for given, tag in (("SAMP2", "samp2"), ("samp2", "SAMP2")):
+        kept = f"hello <{tag}>red house</{tag}>"
+        assert said(client, kept, tag_handling="html", ignore_tags=[given]) == f"xin chào <{tag}>red house</{tag}>"
 
 
 def test_tags_do_not_tell_the_language(client: TestClient):

@@ -150,15 +150,19 @@ def _name(code: str) -> str:
 def _rules(fields: Fields) -> TagRules | None:
     """Return what tags mean; None where they mean nothing."""
     handling = choice(fields, "tag_handling", ("xml", "html"))
-    ignored, splitting, within = (words(fields, f"{name}_tags") for name in ("ignore", "splitting", "non_splitting"))
+    is_html = handling == "html"  # where names of elements may be in any case
+    ignored, splitting, within = (
+        frozenset(one.lower() if is_html else one for one in words(fields, f"{name}_tags"))
+        for name in ("ignore", "splitting", "non_splitting")
+    )
     outline = switch(fields, "outline_detection", True)
     if not handling:
         return None
     return TagRules(
-        is_html=handling == "html",
-        ignored=frozenset(ignored),
-        splitting=frozenset(splitting),
-        within=frozenset(within),
+        is_html=is_html,
+        ignored=ignored,
+        splitting=splitting,
+        within=within,
         outline=outline,
         joins_lines=choice(fields, "split_sentences", tuple(SPLITS), default="1") == "nonewlines",
     )
