@@ -166,3 +166,9 @@ def test_a_text_with_a_tag_at_each_word_takes_no_longer():
     begun = time.process_time()
     assert project(align(text, text, [(one, one) for one in range(800)]), spans).spans == tuple(spans)
     assert time.process_time() - begun < 2
+
+
+def test_a_tag_at_the_end_of_its_parent_has_its_space_there():
+    spans = [Span(3, 8), Span(8, 8, parent=0, alone=True)]
+    found = project(align("We love  cats.", "Tôi yêu mèo.", [(0, 0), (1, 1), (2, 2)]), spans)
+    assert (found.text, found.spans) == ("Tôi yêu  mèo.", (Span(4, 8), Span(8, 8, parent=0, alone=True)))

@@ -369,6 +369,9 @@ def _spaced(text: str, placed: Sequence[Span], added: Sequence[int], *, mended: 
         starting = bisect_left(added, span.start + (span.alone or span.start < span.end))
         start = span.start + starting
         spans.append(replace(span, start=start, end=start if span.start == span.end else span.end + ending))
+    for span in reversed(spans):  # a tag at the end of its parent takes the space into it
+        if span.parent is not None and span.end > spans[span.parent].end:
+            spans[span.parent] = replace(spans[span.parent], end=span.end)
     whole = tuple(spans)
     length = len(text) + len(added)
     if not nests(whole, length):
