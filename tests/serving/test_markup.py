@@ -58,6 +58,8 @@ def translated(markup: str, rules: TagRules, *, links: bool = True) -> str:
         ("one<s>two</s>three", TagRules(splitting=frozenset({"s"})), "ONE<s>TWO</s>THREE"),
         ("<r><t>one\ntwo</t></r>", TagRules(joins_lines=True), "<r><t>TWO ONE</t></r>"),
         ("<r>👍 <b>!</b></r>", XML, "<r>👍 <b>!</b></r>"),
+        ("one <i>★</i> two three", HTML, "THREE TWO ONE <i>★</i>"),
+        ("one <b><u>→</u></b> two<b>!</b>", HTML, "TWO<b>!</b> ONE <b><u>→</u></b>"),
         ("one</b> two <i>", HTML, "TWO ONE</b><i>"),
         ("", HTML, ""),
     ],

@@ -13,6 +13,7 @@ from dragoman.documents.alignment import Alignment, Range, align, join
 from dragoman.documents.counterparts import places_of
 from dragoman.documents.hypertext import says_no
 from dragoman.documents.markup import escaped
+from dragoman.documents.placeholders import placeholders
 from dragoman.documents.projection import Span, project
 from dragoman.serving.formatting import has_words
 from dragoman.serving.interface import Answer
@@ -287,6 +288,15 @@ class _Reader:
         return [before, block, after]
 
 
+def _says_something(text: str) -> bool:
+    """Tell whether there is more than white space and signs, such as the star of an icon, of which a model makes nothing.
+
+    >>> _says_something("★ →"), _says_something("!")
+    (False, True)
+    """
+    return len("".join(text.split())) > sum(len(one.text) for one in placeholders(text) if one.is_sign)
+
+
 class _BlockMaker:
     """Makes one block of pieces."""
 
@@ -312,7 +322,7 @@ class _BlockMaker:
                 self._say(self._trimmed(number, around))
             elif partner is not None and (self.reader.is_kept(piece) or partner in inside):
                 said = self._said(number, partner)
-                if not said.strip():
+                if not _says_something(said):
                     self._add(Element(self.reader.raw(number, partner + 1)), open_, alone=True)
                     skipped = partner
                 elif self.reader.is_kept(piece):
