@@ -4,7 +4,9 @@ Links between words seldom tell that surely, and a program that writes a field a
 what it wrote before.
 """
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 
 from dragoman.documents.alignment import Alignment, Range
@@ -19,8 +21,8 @@ def places_of(alignment: Alignment, spans: Sequence[Span]) -> dict[int, Range]:
     >>> places_of(align("Page 1 of 5", "Trang 1 / 5", [(0, 0), (0, 1)]), [Span(5, 6), Span(10, 11)])
     {0: (6, 7), 1: (10, 11)}
     """
-    found = counterparts(alignment)
     owns = {number: _without_blanks(alignment.source, span) for number, span in enumerate(spans) if not span.alone}
+    found = counterparts(alignment) if owns else {}
     return {number: found[own] for number, own in owns.items() if own in found}
 
 
@@ -30,34 +32,46 @@ def counterparts(alignment: Alignment) -> dict[Range, Range]:
     Of equal ones, those that are linked belong together; the others do in their order.
     """
     found: dict[Range, Range] = {}
-    marked = is_marked(alignment.source)
+    marked, targets = is_marked(alignment.source), alignment.targets_of()
     here, there = (placeholders(text, marked=marked) for text in (alignment.source, alignment.target))
     for owns, others in ((here, there), (_joined(alignment.source, here), _joined(alignment.target, there))):
-        for value in {one.value for one in owns}:
-            own, other = ([_place(one) for one in some if one.value == value] for some in (owns, others))
-            found |= _paired(own, other, alignment)
+        own, other = _by_value(owns), _by_value(others)
+        for value, places in own.items():
+            if len(other[value]) >= len(places):
+                found |= _paired(places, other[value], alignment, targets=targets)
     return found
 
 
-def _paired(own: Sequence[Range], other: Sequence[Range], alignment: Alignment) -> Iterator[tuple[Range, Range]]:
-    """Yield the pairs of equal placeholders; none where the translation has fewer."""
-    if len(other) < len(own):
-        return
-    left, waiting = list(other), []
+def _by_value(found: Sequence[Placeholder]) -> defaultdict[str, list[Range]]:
+    """Return the places of equal placeholders, in order."""
+    places: defaultdict[str, list[Range]] = defaultdict(list)
+    for one in found:
+        places[one.value].append((one.start, one.end))
+    return places
+
+
+def _paired(
+    own: Sequence[Range], other: Sequence[Range], alignment: Alignment, *, targets: Sequence[Sequence[int]]
+) -> dict[Range, Range]:
+    """Return the pairs of equal placeholders, of which the translation has as many or more."""
+    found: dict[Range, Range] = {}
+    used: set[int] = set()
     for one in own:
-        linked = next((some for some in left if _are_linked(one, some, alignment)), None)
-        if linked is None:
-            waiting.append(one)
-        else:
-            left.remove(linked)
-            yield one, linked
-    yield from zip(waiting, left, strict=False)
+        words = (alignment.target_words[j] for i in _meeting(alignment.source_words, one) for j in targets[i])
+        linked = next((n for word in words for n in _meeting(other, word) if n not in used), None)
+        if linked is not None:
+            used.add(linked)
+            found[one] = other[linked]
+    waiting = (one for one in own if one not in found)
+    left = (place for number, place in enumerate(other) if number not in used)
+    return found | dict(zip(waiting, left, strict=False))
 
 
-def _are_linked(own: Range, other: Range, alignment: Alignment) -> bool:
-    """Tell whether a word that has a part of one range is linked to one that has a part of the other."""
-    words = {i for i, word in enumerate(alignment.source_words) if _meet(word, own)}
-    return any(i in words and _meet(alignment.target_words[j], other) for i, j in alignment.links)
+def _meeting(places: Sequence[Range], own: Range) -> range:
+    """Return the numbers of those of some ordered places that share a character with another."""
+    return range(
+        bisect_right(places, own[0], key=lambda one: one[1]), bisect_left(places, own[1], key=lambda one: one[0])
+    )
 
 
 def _joined(text: str, found: Sequence[Placeholder]) -> list[Placeholder]:
@@ -74,17 +88,7 @@ def _joined(text: str, found: Sequence[Placeholder]) -> list[Placeholder]:
     return joined
 
 
-def _place(one: Placeholder) -> Range:
-    """Return where a placeholder is."""
-    return one.start, one.end
-
-
 def _without_blanks(text: str, span: Span) -> Range:
     """Return the place of an element without the white space at its ends."""
     own = text[span.start : span.end]
     return span.start + len(own) - len(own.lstrip()), span.end - len(own) + len(own.rstrip())
-
-
-def _meet(one: Range, other: Range) -> bool:
-    """Tell whether two ranges share a character."""
-    return one[0] < other[1] and other[0] < one[1]
