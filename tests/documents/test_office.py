@@ -63,7 +63,7 @@ def test_the_main_text_may_have_another_number():
 def test_files_that_are_none_are_refused(monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(InputError, match="not a readable zip"):
         OfficeDocument(b"PK", "docx", "it")
-    with pytest.raises(InputError, match="--format"):
+    with pytest.raises(InputError, match="name it by its format.*--format"):
         OfficeDocument(zipped({"a": "b"}), "docx", "it")
     monkeypatch.setattr(office, "LARGEST", 1000)
     with pytest.raises(InputError, match="MiB"):

@@ -43,7 +43,7 @@ class XliffDocument:
         self._root, self._language = tree(text), language and language_tag(language)
         files = [one for one in self._root.elements() if re.fullmatch(r"(?:[^:]+:)?xliff", one.name)]
         if not files:
-            raise InputError(f"{where} is not an XLIFF file; give its format with --format")
+            raise InputError(f"{where} is not an XLIFF file; name it by its format, or say it with --format")
         self._prefix = files[0].name.removesuffix("xliff")
         for one in self._root.elements():
             one.name = one.name.removeprefix(self._prefix)
@@ -171,7 +171,7 @@ class MemoryDocument:
                 f"{where} is a TMX file, which names its languages; name that of the translation with --to"
             )
         if all(one.name != "tmx" for one in self._root.elements()):
-            raise InputError(f"{where} is not a TMX file; give its format with --format")
+            raise InputError(f"{where} is not a TMX file; name it by its format, or say it with --format")
         self._units: list[_Unit] = []
         header = next((one for one in self._root.elements() if one.name == "header"), None)
         wanted = source or (header.attribute("srclang") if header else None)

@@ -46,7 +46,7 @@ class OfficeDocument:
                 root = tree(text)
                 self._parts.append((number, root, encoding, self._read(root)))
         if not self._parts:
-            raise InputError(f"{where} has no text of a .{kind} file in it; give its format with --format")
+            raise InputError(f"{where} has no text of a .{kind} file in it; name it by its format, or say it with --format")
         self.segments: Sequence[Segment] = [
             one.inline.segment for _, _, _, paragraphs in self._parts for one in paragraphs
         ]
