@@ -63,7 +63,7 @@ def test_the_main_text_may_have_another_number():
 def test_files_that_are_none_are_refused(monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(InputError, match="not a readable zip"):
         OfficeDocument(b"PK", "docx", "it")
-    with pytest.raises(InputError, match="name it by its format.*--format"):
+    with pytest.raises(InputError, match=r"name it by its format.*--format"):
         OfficeDocument(zipped({"a": "b"}), "docx", "it")
     monkeypatch.setattr(office, "LARGEST", 1000)
     with pytest.raises(InputError, match="MiB"):
@@ -74,3 +74,15 @@ def test_files_that_are_none_are_refused(monkeypatch: pytest.MonkeyPatch):
         OfficeDocument(zipped({"word/document.xml": WORD, "a": "b" * 501}), "docx", "it", largest=500)
     monkeypatch.setattr(office, "TEXT", 1)
     assert OfficeDocument(zipped({"word/document.xml": WORD}), "docx", "it", largest=2 * len(WORD)).segments
+
+
+def test_other_prefixes_are_refused_rather_than_overlooked():
+    space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    both = f'<w:document xmlns:x="{space}" xmlns:w="{space}"><w:p/></w:document>'
+    OfficeDocument(zipped({"word/document.xml": both}), "docx", "it")
+    for part in (
+        f'<ns0:document xmlns:ns0="{space}"><ns0:p/></ns0:document>',
+        f'<document xmlns="{space}"><p/></document>',
+    ):
+        with pytest.raises(InputError, match=r"paragraphs `(ns0:)?p`, and not `w:p` .* save it again"):
+            OfficeDocument(zipped({"word/document.xml": part}), "docx", "it")

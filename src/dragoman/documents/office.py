@@ -28,6 +28,9 @@ _PARTS = {
     "pptx": rf"ppt/(?:slides/[^/]+|notesSlides/[^/]+|{_DRAWN})\.xml",
     "odt": r"(?:content|styles)\.xml",
 }
+_SPACE = re.compile(r"""\sxmlns:?([\w.-]*)\s*=\s*["']([^"']*)["']""")
+_USUAL = {"w": "wordprocessingml/2006/main", "a": "drawingml/2006/main", "text": ":xmlns:text:1.0"}
+"""Prefixes of paragraphs, by the ends of what they stand for."""
 _PAIRS = frozenset(["text:span", "text:a", "text:meta", "text:ruby", "text:ruby-base"])
 _LINE_BREAKS = frozenset(["text:line-break", "text:tab"])
 
@@ -44,9 +47,12 @@ class OfficeDocument:
             if names.fullmatch(info.filename):
                 text, encoding = decode_xml(inside, f"{where}: {info.filename}")
                 root = tree(text)
+                _require_usual_prefixes(root, where)
                 self._parts.append((number, root, encoding, self._read(root)))
         if not self._parts:
-            raise InputError(f"{where} has no text of a .{kind} file in it; name it by its format, or say it with --format")
+            raise InputError(
+                f"{where} has no text of a .{kind} file in it; name it by its format, or say it with --format"
+            )
         self.segments: Sequence[Segment] = [
             one.inline.segment for _, _, _, paragraphs in self._parts for one in paragraphs
         ]
@@ -66,6 +72,19 @@ class OfficeDocument:
                 copied.compress_type, copied.external_attr = info.compress_type, info.external_attr
                 archive.writestr(copied, inside)
         return out.getvalue()
+
+
+def _require_usual_prefixes(root: Element, where: str) -> None:
+    """Raise InputError for a part whose paragraphs have other names than those that office programs write."""
+    opening = next(one.opening for one in root.children if isinstance(one, Element))
+    declared = dict(_SPACE.findall(opening))
+    for usual, end in _USUAL.items():
+        others = [prefix for prefix, space in declared.items() if space.endswith(end)]
+        if others and usual not in others:
+            found = f"{others[0]}:p".removeprefix(":")
+            raise InputError(
+                f"{where} calls its paragraphs `{found}`, and not `{usual}:p` as usual; save it again with an office program"
+            )
 
 
 def _run_paragraphs(root: Element) -> list[RunParagraph]:
