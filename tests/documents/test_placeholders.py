@@ -91,6 +91,11 @@ def test_words_that_translate_a_placeholder_alone_are_replaced():
     assert mended("see %s, now", "xem phần trăm, ngay", [(0, 0), (1, 1), (1, 2), (2, 3)]) == "xem %s, ngay"
 
 
+def test_of_equal_numbers_the_one_without_a_link_is_lost():
+    assert mended("1. red city 1", "phố đỏ 1", [(1, 1), (2, 0), (3, 2)]) == "1 phố đỏ 1"
+    assert mended("1. red city 1", "1 phố đỏ", [(0, 0), (1, 2), (2, 1)]) == "1 phố 1 đỏ"
+
+
 def test_signs_that_are_no_words_are_placeholders():
     text = (
         "☐ ja, © 2024 • ★★☆ → 👨\u200d👩\u200d👧🇻🇳! ❤\ufe0f ____ and __ or ........ and …… ... a_b __init__ 20 °C I-V"

@@ -179,13 +179,26 @@ def mend(alignment: Alignment) -> Mended:
     for _ in range(ATTEMPTS):
         lost, extra = missing(alignment.source, alignment.target)
         if lost:
-            alignment = edited(alignment, [_restoring(alignment, lost[0], extra)])
+            alignment = edited(alignment, [_restoring(alignment, _unlinked(alignment, lost[0]), extra)])
         elif wrong := [one for one in extra if not one.is_number]:
             alignment = edited(alignment, [_removing(alignment.target, wrong[-1])])
         else:
             break
         count += 1
     return Mended(alignment, count)
+
+
+def _unlinked(alignment: Alignment, lost: Placeholder) -> Placeholder:
+    """Return that of the placeholders equal to a lost one which is linked to none like it: the others are in the translation."""
+    same = [one for one in placeholders(alignment.source) if one.value == lost.value]
+    if len(same) < 2:
+        return lost
+    there = [one for one in _of_target(alignment) if one.value == lost.value]
+    linked = [_linked(alignment, (one.start, one.end)) for one in same]
+    free = (
+        one for one, places in zip(same, linked, strict=True) if not any(_meets(p, t) for p in places for t in there)
+    )
+    return next(free, lost)
 
 
 def _of_target(alignment: Alignment) -> list[Placeholder]:
