@@ -45,6 +45,13 @@ def test_a_small_upload_with_much_in_it_is_refused():
         READERS[".docx"](bomb, "a.docx")
 
 
+@pytest.mark.parametrize(("name", "text"), [("a.html", b"<b>a</b>"), ("a.md", b"*a*"), ("a.xlf", b"<g/><g/>")])
+def test_an_upload_with_very_many_marks_is_refused_before_it_is_read(name: str, text: bytes):
+    read = READERS[name[1:]]
+    with pytest.raises(InputError, match=rf"^{name} has more than 600,000 tags or other marks in it; divide it$"):
+        read(text * 300_001, name)
+
+
 def test_each_portion_of_a_file_has_the_time_of_a_request():
     service = Phrases()
     document = READERS[".txt"](b"hello\n" * 120, "a.txt")

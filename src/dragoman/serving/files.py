@@ -15,7 +15,7 @@ from dragoman.documents.placeholders import is_translatable
 from dragoman.documents.reading import SUFFIXES, Format, Reading, read_document
 from dragoman.documents.segments import Document, Segment
 from dragoman.documents.transfer import is_written, transfer
-from dragoman.errors import shorten
+from dragoman.errors import InputError, shorten
 from dragoman.serving.interface import Answer, Call, OverloadedError, Service, ShuttingDownError, TooSlowError
 from dragoman.serving.markup import alignment_of
 from dragoman.serving.settings import ServiceSettings
@@ -35,6 +35,12 @@ ATTEMPTS = 50
 
 UNPACKED = 48 << 20
 """Number of bytes that an upload may have in it beyond twice its own size: a zip file of one megabyte can hold a gigabyte."""
+
+MOST_MARKS = 600_000
+"""Number of marks beyond which an upload is refused: each takes about a kilobyte of memory while the document is translated."""
+
+MARKS: Mapping[Format, bytes] = {"html": b"<", "xliff": b"<", "md": b"<*_`[\n"}
+"""Characters that begin tags and the like, by format."""
 
 KEEP_BYTES = 256 << 20
 """Maximum size of all files that wait together."""
@@ -84,6 +90,8 @@ def reader_of(kind: Format) -> Reader:
     """Return what reads files of a format."""
 
     def read(content: bytes, name: str, target: str = "") -> Upload:
+        if sum(content.count(mark) for mark in MARKS.get(kind, b"")) > MOST_MARKS:
+            raise InputError(f"{shorten(name)} has more than {MOST_MARKS:,} tags or other marks in it; divide it")
         reading = Reading(languages=(None, target or None), unpacked=UNPACKED + 2 * len(content))
         return Upload(read_document(content, kind, shorten(name), reading=reading))
 
