@@ -37,7 +37,12 @@ def translator(folder: Path) -> ExportedTranslator:
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"beam": 5, "n_best": 3, "stopping": "full"}, {"method": "greedy"}, {"length_penalty": 0.3}],
+    [
+        {},
+        {"beam": 5, "n_best": 3, "stopping": "full", "minimum_length": 0},
+        {"method": "greedy"},
+        {"length_penalty": 0.3},
+    ],
     ids=str,
 )
 def test_an_export_translates_as_its_run_does(run: Path, folder: Path, settings: dict[str, object]) -> None:
