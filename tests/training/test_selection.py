@@ -12,6 +12,7 @@ from dragoman.training.checkpoint import load_tensors
 from dragoman.training.progress import Progress
 from dragoman.training.reports import MetricsFile
 from dragoman.training.selection import check_learned, recover_best
+from dragoman.training.session import train_for_a_session
 from dragoman.training.settings import PhaseSettings, TrainingSettings
 from dragoman.training.trainer import Trainer
 
@@ -71,6 +72,23 @@ def test_of_weights_with_equal_bleu_those_with_the_lower_dev_loss_are_kept(tmp_p
     chosen = [record["best"] for record in made.metrics.read() if "best" in record]
     assert (chosen, made.progress.best_step, made.progress.stale) == ([True, True, False, True, False, False], 8, 2)
     assert load_tensors(made.files.weights)[1]["dev_loss"] == 7.0
+
+
+def test_a_killed_training_decides_between_equal_bleu_as_one_that_was_not(tmp_path: Path) -> None:
+    def scores(made: Trainer) -> None:
+        made.validate = lambda model: {"dev_bleu": 0.0, "dev_loss": 9.0 - made.progress.step}
+
+    made = trainer(tmp_path, steps=4, validate_every=2)
+    scores(made)
+    train_for_a_session(made, seed=1, resuming=False)
+    made.files.save_weights(
+        made.files.weights, made.model, {"step": 6, "dev_bleu": 0.0, "dev_loss": 3.0}
+    )  # killed here
+    resumed = trainer(tmp_path, steps=8, validate_every=2)
+    scores(resumed)
+    assert train_for_a_session(resumed, seed=1, resuming=True).best_step == 8
+    chosen = [(record["step"], record["best"]) for record in made.metrics.read() if "best" in record]
+    assert chosen == [(2, True), (4, True), (6, True), (8, True)]
 
 
 def test_where_the_best_weights_are_missing_patience_begins_anew(tmp_path: Path) -> None:

@@ -332,10 +332,11 @@ def _try_average(run: Run, trainer: Trainer, count: int) -> None:
     model, trained = trainer.model.eval(), trainer.trained
     fill(trained, {name: t.to(trainer.device) for name, t in average(paths).items()}, paths[-1])
     scores = trainer.validate(model)
+    better = is_better(run.files, scores, progress=trainer.progress, settings=trainer.settings)
     record = {"step": trainer.progress.step, "seconds": trainer.progress.seconds, "averaged": len(paths), **scores}
     trainer.metrics.append(record)
     trainer.listener.record(record)
-    if is_better(run.files, scores, progress=trainer.progress, settings=trainer.settings):
+    if better:
         run.files.save_weights(run.weights, trained, {"averaged": len(paths), **scores})
         # so that a longer training replaces it only by something better
         trainer.progress.best = value_of(scores, trainer.settings)

@@ -41,14 +41,15 @@ def value_of(scores: Mapping[str, Any], settings: OptimisationSettings) -> float
 def is_better(
     files: RunFiles, scores: Mapping[str, Any], *, progress: Progress, settings: OptimisationSettings
 ) -> bool:
-    """Return whether weights with these scores are better than the best so far; of equal BLEU, a lower dev loss is better."""
+    """Return whether weights with these scores are better than the best so far; of equal BLEU, a lower dev loss is better.
+
+    The loss of the best is that of the records: a run that was killed may have newer weights than its checkpoint knows of.
+    """
     value = value_of(scores, settings)
     if progress.best is None or value != progress.best:
         return progress.best is None or value > progress.best
-    try:
-        return bool(scores["dev_loss"] < load_tensors(files.weights)[1].get("dev_loss", -math.inf))
-    except RunError:
-        return True
+    best = [one for one in files.metrics.read() if one["step"] == progress.best_step and one.get("dev_bleu") == value]
+    return bool(best and scores["dev_loss"] < best[-1]["dev_loss"])
 
 
 def select(
