@@ -24,9 +24,7 @@ def average_run(folder: Path, last: int, out: Path | None = None) -> Path:
         run.files.check_recorded(path)
     target = out or folder.resolve().with_name(f"{folder.resolve().name}-average")
     names = [path.stem for path in paths]
-    metadata = {"averaged": names, "data": run.manifest.get("data", {}), "precision": run.manifest.get("precision")}
-    kept = ("start_from", "adapted")  # adapters need their base, and a calibration what the base was trained on
-    metadata |= {name: run.manifest[name] for name in kept if name in run.manifest}
+    metadata = run.inherited("start_from") | {"averaged": names}  # adapters need their base
     check_new(target, resumable=False)
     with replacing_run(target) as temporary:
         averaged = new_run(

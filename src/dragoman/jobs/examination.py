@@ -57,8 +57,7 @@ def check_data(recipe: Recipe, run: Path, say: Callable[[str], object], *, lasts
 
     The verdict is kept in the folder `.cache` beside the run under a checksum of the corpora, of where they are, which it names,
     and of what they are compared with, so that nothing is examined twice. A run that `lasts` will have a recipe.yaml, with
-    which to look closer. Returns the number of training pairs, 0 if none was examined. Raises CorpusError
-    for errors.
+    which to look closer. Returns the number of training pairs, 0 if none was examined. Raises CorpusError for errors.
     """
     corpora = (*recipe.data.train, *recipe.data.dev, *recipe.data.test)
     if not recipe.data.check or all(isinstance(corpus, PhrasebookSettings) for corpus in corpora):

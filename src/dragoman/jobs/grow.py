@@ -154,7 +154,7 @@ def _recipe(run: Run, languages: Sequence[str]) -> Recipe:
 def _metadata(run: Run, added: Grown) -> dict[str, Any]:
     """Return the entries of the manifest of a grown run; one that was imported says that it is no longer what it was."""
     about = {"run": str(run.folder), "characters": list(added.characters), "languages": list(added.languages)}
-    kept = {name: run.manifest[name] for name in ("data", "precision", "cost", "adapted") if name in run.manifest}
+    kept = run.inherited("cost")
     if ORIGINAL in run.manifest:
         kept[ORIGINAL] = {**run.manifest[ORIGINAL], GROWN: True}
     return kept | {GROWN: about}

@@ -20,7 +20,6 @@ def merge_run(folder: Path, out: Path | None = None) -> Path:
         raise InputError(f"{folder} has no adapters: it holds all of its weights already")
     target = out or folder.resolve().with_name(f"{folder.resolve().name}-merged")
     model = run.recipe.model.model_copy(update={"adapters": None, "start_from": None})
-    kept = {name: run.manifest[name] for name in ("data", "precision", "cost", "adapted") if name in run.manifest}
     check_new(target, resumable=False)
     with replacing_run(target) as temporary:
         whole = run.recipe.model_copy(update={"model": model})
@@ -28,7 +27,7 @@ def merge_run(folder: Path, out: Path | None = None) -> Path:
             temporary,
             whole,
             (run.source, run.target),
-            metadata=kept | {"merged": str(folder)},
+            metadata=run.inherited("cost") | {"merged": str(folder)},
             dictionary=run.dictionary,
             before=run,
         )
