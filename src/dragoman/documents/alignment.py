@@ -1,7 +1,7 @@
 """Which words of a text and of its translation belong together, by their places in both."""
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -120,18 +120,14 @@ def edited(alignment: Alignment, edits: Sequence[Edit]) -> Alignment:
         length += until - done
         if edit is not None:
             begun = length + len(edit.text) - len(edit.text.lstrip())
-            own = {i for i, (start, end) in enumerate(alignment.source_words) if _meet((start, end), edit.source)}
+            own = set(meeting(alignment.source_words, edit.source))
             words.append(((begun, begun + len(edit.text.strip())), own))
             pieces.append(edit.text)
             done, length = edit.end, length + len(edit.text)
     target = "".join(pieces)
     places = _whole([place for place, _ in words], target)
-    ends = [end for _, end in places]
     whole = [(place, some) for place, (_, some) in zip(places, words, strict=True)]
-    for place in words_of(target):  # what an edit left of a word, with a space between
-        after = bisect_right(ends, place[0])
-        if after == len(places) or not _meet(place, places[after]):
-            whole.append((place, set()))
+    whole += [(place, set()) for place in words_of(target) if not meeting(places, place)]  # left of a word by an edit
     whole.sort(key=lambda one: one[0])
     links = frozenset((i, j) for j, (_, some) in enumerate(whole) for i in some)
     return replace(alignment, target=target, target_words=tuple(place for place, _ in whole), links=links)
@@ -151,9 +147,14 @@ def _whole(words: Sequence[Range], text: str) -> tuple[Range, ...]:
     return tuple(found)
 
 
-def _meet(one: Range, other: Range) -> bool:
-    """Tell whether two ranges share a character."""
-    return one[0] < other[1] and other[0] < one[1]
+def meeting(places: Sequence[Range], own: Range) -> range:
+    """Return the numbers of those of some ordered places that share a character with another.
+
+    >>> meeting([(0, 2), (3, 5), (6, 8)], (4, 7))
+    range(1, 3)
+    """
+    first = bisect_right(places, own[0], key=lambda one: one[1])
+    return range(first, max(first, bisect_left(places, own[1], key=lambda one: one[0])))
 
 
 def _partners(links: Iterable[tuple[int, int]], count: int) -> list[list[int]]:

@@ -4,12 +4,11 @@ Links between words seldom tell that surely, and a program that writes a field a
 what it wrote before.
 """
 
-from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dragoman.documents.alignment import Alignment, Range
+from dragoman.documents.alignment import Alignment, Range, meeting
 from dragoman.documents.placeholders import Placeholder, is_marked, placeholders
 from dragoman.documents.projection import Span
 
@@ -57,21 +56,14 @@ def _paired(
     found: dict[Range, Range] = {}
     used: set[int] = set()
     for one in own:
-        words = (alignment.target_words[j] for i in _meeting(alignment.source_words, one) for j in targets[i])
-        linked = next((n for word in words for n in _meeting(other, word) if n not in used), None)
+        words = (alignment.target_words[j] for i in meeting(alignment.source_words, one) for j in targets[i])
+        linked = next((n for word in words for n in meeting(other, word) if n not in used), None)
         if linked is not None:
             used.add(linked)
             found[one] = other[linked]
     waiting = (one for one in own if one not in found)
     left = (place for number, place in enumerate(other) if number not in used)
     return found | dict(zip(waiting, left, strict=False))
-
-
-def _meeting(places: Sequence[Range], own: Range) -> range:
-    """Return the numbers of those of some ordered places that share a character with another."""
-    return range(
-        bisect_right(places, own[0], key=lambda one: one[1]), bisect_left(places, own[1], key=lambda one: one[0])
-    )
 
 
 def _joined(text: str, found: Sequence[Placeholder]) -> list[Placeholder]:

@@ -9,8 +9,9 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from dragoman.documents.alignment import Alignment, Edit, Range, edited
+from dragoman.documents.alignment import Alignment, Edit, Range, edited, meeting
 
 _SPECIFIER = r"%(?:\d+\$)?[-+#0']*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[jztLq]|I32|I64)?"
 """The beginning of a format specifier, before its letter."""
@@ -86,12 +87,17 @@ def placeholders(text: str, *, marked: bool | None = None) -> list[Placeholder]:
     >>> [one.text for one in placeholders("%s owes {name} 1,000.50 by 3 May: see http://a.b/c?d=1.")]
     ['%s', '{name}', '1,000.50', '3', 'http://a.b/c?d=1']
     """
+    return list(_found(text, is_marked(text) if marked is None else marked))
+
+
+@lru_cache(maxsize=16)
+def _found(text: str, with_markers: bool) -> tuple[Placeholder, ...]:
+    """Find placeholders; while a translation is mended, the same texts are looked through several times."""
     found = []
-    with_markers = is_marked(text) if marked is None else marked
     for one in (_PLACEHOLDER if with_markers else _WITHOUT_MARKERS).finditer(text):
         value = value_of(one[0]) if one.lastgroup == "number" else one[0]
         found.append(Placeholder(one.start(), one.end(), one[0], value))
-    return found
+    return tuple(found)
 
 
 def is_marked(text: str) -> bool:
@@ -193,12 +199,14 @@ def _unlinked(alignment: Alignment, lost: Placeholder) -> Placeholder:
     same = [one for one in placeholders(alignment.source) if one.value == lost.value]
     if len(same) < 2:
         return lost
-    there = [one for one in _of_target(alignment) if one.value == lost.value]
-    linked = [_linked(alignment, (one.start, one.end)) for one in same]
-    free = (
-        one for one, places in zip(same, linked, strict=True) if not any(_meets(p, t) for p in places for t in there)
-    )
-    return next(free, lost)
+    owner = {i: n for n, one in enumerate(same) for i in meeting(alignment.source_words, (one.start, one.end))}
+    sources, taken = alignment.sources_of(), set()
+    for one in _of_target(alignment):
+        if one.value == lost.value:
+            for word in meeting(alignment.target_words, (one.start, one.end)):
+                owners = {owner.get(i) for i in sources[word]}
+                taken |= owners if len(owners) == 1 else set()
+    return next((one for number, one in enumerate(same) if number not in taken), lost)
 
 
 def _of_target(alignment: Alignment) -> list[Placeholder]:
@@ -245,7 +253,7 @@ def _restoring(alignment: Alignment, lost: Placeholder, extra: Sequence[Placehol
 
 def _linked(alignment: Alignment, own: Range) -> list[Range]:
     """Return the places of the target words that are linked to the words of a placeholder, and to no others."""
-    words = {i for i, (start, end) in enumerate(alignment.source_words) if start < own[1] and own[0] < end}
+    words = set(meeting(alignment.source_words, own))
     return [
         place
         for place, some in zip(alignment.target_words, alignment.sources_of(), strict=True)
