@@ -58,6 +58,13 @@ def test_placeholders_alone_are_not_translated(text: str):
     assert [one and one.segment.text for one in found] == [None, f"{text}\n\nIT. SEE"]
 
 
+def test_signs_around_a_sentence_are_not_translated_and_keep_their_form():
+    translator, spans = Swapper(), (Span(0, 1),)
+    (found,) = translate_segments(translator, [Segment("☐ one ★ two 😀", spans)]).segments
+    assert translator.asked == ["one ★ two"]
+    assert found is not None and (found.segment.text, found.segment.spans) == ("☐ TWO ★ ONE 😀", spans)
+
+
 @pytest.mark.parametrize("segments", [[], [Segment("%s: 12")]])
 def test_a_document_without_anything_to_translate_says_so(segments: list[Segment]):
     assert str(translate_segments(Swapper(), segments).summary).startswith("Nothing to translate was found")

@@ -28,9 +28,10 @@ def test_what_has_no_letters_stays_and_costs_nothing() -> None:
 
 def test_every_sentence_says_where_it_is() -> None:
     answer = draft(TEXT).answer([found("Long translation."), found("- Y!")])
+    assert answer.text == "  Long translation.\n\n- Y! 😀\n"
     for one in answer.sentences:
         assert answer.text[one.start :].startswith(one.text)
-    assert [TEXT[one.source_start :].split("\n")[0] for one in answer.sentences] == ["One two.", "- Three! 😀", "😀"]
+    assert [TEXT[one.source_start :].split("\n")[0] for one in answer.sentences] == ["One two.", "- Three! 😀"]
     assert answer.score == -2.0
 
 

@@ -94,14 +94,17 @@ def test_a_long_text_without_spaces_is_not_cut_between_a_letter_and_its_marks(sy
 
 
 @given(
-    st.text(alphabet='aB1.!?…。 \n\t\r\u2028"”é̂', max_size=60),
+    st.text(alphabet='aB1.!?…。 \n\t\r\u2028"”é̂☐😀\u200d', max_size=60),
     st.sampled_from(["sentences", "punctuation", "lines", "none"]),
 )
 def test_nothing_is_lost_whatever_is_sent(text: str, split: str) -> None:
     parts = segments(text, split=split)  # type: ignore[arg-type]
     assert joined(text, parts, [one.text for one in parts]) == text
     assert all(one.text == one.text.strip() != "" and text[one.start : one.end] == one.text for one in parts)
-    assert "".join("".join(one.text for one in parts).split()) == "".join(text.split())
+    signs = str.maketrans("", "", "☐😀\u200d")
+    assert "".join("".join(one.text for one in parts).translate(signs).split()) == "".join(
+        text.translate(signs).split()
+    )
 
 
 def test_what_stands_between_sentences_stays_byte_for_byte() -> None:
@@ -109,3 +112,16 @@ def test_what_stands_between_sentences_stays_byte_for_byte() -> None:
     parts = segments(text, language="en")
     assert parts[1] == Segment("Two!", 8)
     assert joined(text, parts, ["1", "2", "3"]) == "  1\u00a0 2\r\n\r\n\t3\n"
+
+
+@pytest.mark.parametrize("split", ["sentences", "punctuation", "lines", "none"])
+def test_signs_around_a_sentence_are_no_part_of_it(split: str) -> None:
+    for text, inside in (
+        ("☐ yes ★ or no 👍", "yes ★ or no"),
+        ("→Next\u00a0⏎", "Next"),
+        ("© 2024 Acme™", "2024 Acme"),
+        ("Good 👨\u200d👩\u200d👧🇻🇳 ❤\ufe0f", "Good"),
+        ("क्\u200d", "क्\u200d"),
+    ):
+        assert segments(text, split=split) == [Segment(inside, text.index(inside))]  # type: ignore[arg-type]
+    assert segments("★ ★", split=split) == []  # type: ignore[arg-type]

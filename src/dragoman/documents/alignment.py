@@ -78,21 +78,29 @@ def by_position(source: str, target: str) -> frozenset[tuple[int, int]]:
     return frozenset((equal.get(word, int((j + 0.5) * len(here) / len(there))), j) for j, word in enumerate(there))
 
 
+def unchanged(text: str) -> Alignment:
+    """Return the alignment of a text with itself."""
+    return align(text, text, ((n, n) for n in range(len(words_of(text)))))
+
+
 def join(parts: Sequence[Alignment], gaps: Sequence[str]) -> Alignment:
     """Put the alignments of consecutive sentences together; the gaps, one more than there are parts, stand around them.
 
-    >>> join([align("A b.", "X y."), align("C.", "Z.")], ["", " ", ""]).target_words
-    ((0, 1), (2, 4), (5, 7))
+    >>> join([align("A b.", "X y."), align("C.", "Z.")], ["", " ", " ☐"]).target_words
+    ((0, 1), (2, 4), (5, 7), (8, 9))
     """
-    source, target = gaps[0], gaps[0]
+    source = target = ""
     here: list[Range] = []
     there: list[Range] = []
     links: set[tuple[int, int]] = set()
+    pieces = [unchanged(gaps[0])]
     for part, gap in zip(parts, gaps[1:], strict=True):
+        pieces += [part, unchanged(gap)]
+    for part in pieces:
         links |= {(i + len(here), j + len(there)) for i, j in part.links}
         here += [(start + len(source), end + len(source)) for start, end in part.source_words]
         there += [(start + len(target), end + len(target)) for start, end in part.target_words]
-        source, target = source + part.source + gap, target + part.target + gap
+        source, target = source + part.source, target + part.target
     certain = all(part.certain for part in parts)
     return Alignment(source, target, tuple(here), tuple(there), frozenset(links), certain=certain)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from dragoman.documents.alignment import Alignment, Edit, Range, edited, meeting
+from dragoman.text.segments import SIGN
 
 _SPECIFIER = r"%(?:\d+\$)?[-+#0']*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[jztLq]|I32|I64)?"
 """The beginning of a format specifier, before its letter."""
@@ -29,7 +30,7 @@ _KINDS = (
     ("named", r"%\(\w+\)[-+#0]?\d*(?:\.\d+)?[a-zA-Z]|%[A-Za-z_]\w+%(?![\w%])|\$[A-Za-z_]\w*"),
     ("printf", rf"(?<![\d%])(?:{_SPECIFIER}[a-zA-Z@](?!\w)|(?<!\d\s){_SPECIFIER}[diouxXeEfFgGcsp@])"),
     ("marker", _MARKER),
-    ("sign", r"(?:[©®™•←-⇿⌀-⏿─-➿⬀-⯿🀀-🫿][\u200d\ufe0f\U000e0020-\U000e007f]*)+|_{3,}|(?<!\w)__(?!\w)|\.{6,}|…{3,}"),
+    ("sign", rf"{SIGN}+|_{{3,}}|(?<!\w)__(?!\w)|\.{{6,}}|…{{3,}}"),
     ("number", r"\d{1,3}(?:[   ]\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,'’]\d+)*"),
 )
 _PLACEHOLDER, _WITHOUT_MARKERS = (

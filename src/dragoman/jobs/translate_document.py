@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from dragoman.atomic import check_output, write_output
 from dragoman.data.directions import Languages
-from dragoman.documents.alignment import Alignment, align, by_position, join, words_of
+from dragoman.documents.alignment import Alignment, align, by_position, join, unchanged, words_of
 from dragoman.documents.placeholders import is_translatable
 from dragoman.documents.reading import Reading, check_name, open_document
 from dragoman.documents.segments import Segment
@@ -185,5 +185,5 @@ def _whole(segment: Segment, places: Sequence[tuple[int, int]], aligned: Mapping
     parts = []
     for start, end in places:
         text = segment.text[start:end]
-        parts.append(aligned.get(text) or align(text, text, ((n, n) for n in range(len(words_of(text))))))
+        parts.append(aligned.get(text) or unchanged(text))
     return join(parts, gaps)

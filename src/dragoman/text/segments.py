@@ -18,6 +18,10 @@ or nowhere."""
 LONGEST = 1000
 """A sentence of more characters is cut: after the last comma or the like, else after the last word."""
 
+SIGN = r"(?:[©®™•←-⇿⌀-⏿─-➿⬀-⯿🀀-🫿][\u200d\ufe0f\U000e0020-\U000e007f]*)"
+"""A sign that is no word, such as an emoji, an arrow or the box of a form: few models know any."""
+
+_AROUND = re.compile(rf"(?:\s|{SIGN})+")
 _LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 _CLOSING = "\"'“”’»)]}›」』）】》"
 _OPENING = "\"'“‘«([{‹„¿¡「『（【《—–-"
@@ -44,7 +48,7 @@ _NUMBERED = {
 
 @dataclass(frozen=True)
 class Segment:
-    """A part of a text to be translated by itself, without white space around it."""
+    """A part of a text to be translated by itself, without white space and signs around it."""
 
     text: str
     start: int
@@ -96,11 +100,18 @@ def joined(text: str, parts: Sequence[Segment], translations: Sequence[str], *, 
 
 
 def _stripped(text: str, start: int, end: int) -> Iterator[Segment]:
-    """Yield an area of a text without the white space around it, if anything is left."""
-    area = text[start:end]
-    inside = area.strip()
-    if inside:
-        yield Segment(inside, start + len(area) - len(area.lstrip()))
+    """Yield an area of a text without the white space and signs around it, if anything is left.
+
+    >>> list(_stripped("☐ yes ★ or no 👍", 0, 15))
+    [Segment(text='yes ★ or no', start=2)]
+    """
+    around = [one.span() for one in _AROUND.finditer(text, start, end)]
+    if around and around[-1][1] == end:
+        end = around[-1][0]
+    if around and around[0][0] == start:
+        start = around[0][1]
+    if start < end:
+        yield Segment(text[start:end], start)
 
 
 def _sentences(text: str, area: Segment, language: str | None) -> Iterator[Segment]:
