@@ -44,7 +44,7 @@ def test_quintics_are_applied_one_after_the_other(shape: tuple[int, ...]) -> Non
     for a, b, c in QUINTICS:
         once = expected @ expected.mT
         expected = a * expected + b * once @ expected + c * once @ once @ expected
-    torch.testing.assert_close(orthogonalize(matrices, QUINTICS, 1e-7).double(), expected, rtol=0, atol=1e-5)
+    torch.testing.assert_close(orthogonalize(matrices, QUINTICS, 1e-7).double(), expected, rtol=0, atol=1e-4)
 
 
 def test_a_step_is_the_same_with_any_number_of_threads() -> None:
