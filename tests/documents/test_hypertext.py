@@ -68,3 +68,14 @@ def test_what_asks_not_to_be_translated_stays():
     unclosed = "<p class=notranslate>One <i>two</i><p>three</p><ul><li>four<li translate=no>five</ul>six"
     assert [one.text for one in HypertextDocument(unclosed).segments] == ["three", "four", "six"]
     assert "Red House" in document.text([Segment(one.text.upper(), one.spans) for one in document.segments])
+
+
+def test_a_translated_page_names_its_language():
+    page = '<html lang="en-US" xml:lang=en class="a"><p>one <i lang="la">two</i></html>'
+    document = HypertextDocument(page, "vie_Latn")
+    same = [Segment(one.text, one.spans) for one in document.segments]
+    assert document.text(same) == page.replace('"en-US" xml:lang=en', '"vi" xml:lang="vi"')
+    assert document.text([None] * len(same)) == page
+    for as_it_was in ('<html lang="vi-VN"><p>one', "<html><p>one", "<p>one"):
+        document = HypertextDocument(as_it_was, "vi")
+        assert document.text([Segment("one")]) == as_it_was

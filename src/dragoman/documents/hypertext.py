@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from dragoman.documents.inline import Inline, Piece, gather, written
 from dragoman.documents.markup import Token, attribute, escaped, tokens, with_attribute
 from dragoman.documents.segments import Segment
+from dragoman.iso639 import base_code, language_tag
 
 INLINE = frozenset(
     [
@@ -68,6 +69,9 @@ SKIPPED = frozenset(["pre"])
 
 ATTRIBUTES = ("alt", "title", "placeholder", "aria-label")
 """Attributes whose values are translated."""
+
+LANGUAGE = ("lang", "xml:lang")
+"""Attributes that name the language of a page."""
 
 VOID = frozenset(
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"]
@@ -136,9 +140,13 @@ class _Place:
 
 
 class HypertextDocument:
-    """An HTML document. No tag is made up and none is left out, also where the file is no valid HTML."""
+    """An HTML document. No tag is made up and none is left out, also where the file is no valid HTML.
 
-    def __init__(self, text: str) -> None:
+    If the page names its language, its translation names `language`, by which browsers choose voice, hyphenation and quotes.
+    """
+
+    def __init__(self, text: str, language: str | None = None) -> None:
+        self._language = language
         self._tokens = list(tokens(text, is_html=True))
         self._places: list[_Place] = []
         self._read()
@@ -147,6 +155,8 @@ class HypertextDocument:
     def text(self, translations: Sequence[Segment | None]) -> str:
         """Return the text of the document with translated segments."""
         out = [token.raw for token in self._tokens]
+        if self._language and any(one is not None for one in translations):
+            self._name_language(out, self._language)
         for place, translated in zip(self._places, translations, strict=True):
             if translated is not None and place.attribute:
                 out[place.start] = with_attribute(out[place.start], place.attribute, translated.text)
@@ -157,6 +167,14 @@ class HypertextDocument:
                 out[place.start] = written(inline, translated, _escape_nbsp if blank else escaped)
                 out[place.start + 1 : place.end] = [""] * (place.end - place.start - 1)
         return "".join(out)
+
+    def _name_language(self, out: list[str], language: str) -> None:
+        """Write the language into the tags of the whole page that name another one."""
+        for number, token in enumerate(self._tokens):
+            for name in LANGUAGE if token.kind == "open" and token.name.lower() == "html" else ():
+                named = attribute(token.raw, name)
+                if named and base_code(named) != base_code(language):
+                    out[number] = with_attribute(out[number], name, language_tag(language))
 
     def _read(self) -> None:
         """Find the segments."""

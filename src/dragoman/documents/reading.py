@@ -140,7 +140,10 @@ def _read(content: bytes, kind: Format, where: str, *, reading: Reading) -> Docu
         case "tmx":
             return MemoryDocument(content, where, reading.languages)
         case "html":
-            return _Encoded(content, where, HypertextDocument, declared=declared_charset(content))
+            language = reading.languages[1]
+            return _Encoded(
+                content, where, lambda text: HypertextDocument(text, language), declared=declared_charset(content)
+            )
         case "md":
             return _Encoded(content, where, MarkdownDocument)
         case "po":
