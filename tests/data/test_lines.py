@@ -51,6 +51,13 @@ def test_compressed_parts_one_after_the_other_are_one_text(suffix: str, tmp_path
     assert list(read_lines(path)) == ["a", "bc"]
 
 
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+def test_the_end_of_a_name_may_be_in_capitals(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"TEXT.EN{suffix.upper()}"
+    path.write_bytes(COMPRESSIONS[suffix](TEXT.encode()))
+    assert list(read_lines(path)) == LINES
+
+
 @pytest.mark.parametrize("suffix", COMPRESSIONS)
 def test_an_empty_file_has_no_lines(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"text{suffix}"

@@ -176,9 +176,13 @@ def _decode(line: bytes | Exception, number: int) -> str:
 
 
 def language_of(path: Path) -> str:
-    """Return what the suffix of a file name says of its language."""
+    """Return what the suffix of a file name says of its language.
+
+    >>> language_of(Path("test.fr.gz")), language_of(Path("test.en.GZ"))
+    ('fr', 'en')
+    """
     name = path
-    while name.suffix in COMPRESSED:
+    while name.suffix.lower() in COMPRESSED:
         name = name.with_suffix("")
     return name.suffix.removeprefix(".")
 

@@ -20,7 +20,7 @@ MOST_MEMORY = 1 << 28
 """Bytes that decompressing a file may take: `xz -9` asks for 65 MiB, `zstd --ultra -22` for 128 MiB."""
 
 COMPRESSED = (".gz", ".xz", ".zst")
-"""Ends of the names of compressed files that are read."""
+"""Ends of the names of compressed files that are read, in small letters or capitals."""
 
 LONGEST_EXAMPLE = 500
 """Maximum characters of an example of a line that cannot be read."""
@@ -65,7 +65,7 @@ def read_chunks(path: Path) -> Iterator[bytes]:
     """
     try:
         with _open(path) as stream:
-            yield from _chunks(stream, path.suffix)
+            yield from _chunks(stream, path.suffix.lower())
     except FileNotFoundError:
         raise no_file(path) from None
     except IsADirectoryError:
@@ -98,7 +98,7 @@ def no_file(path: Path) -> CorpusError:
 
 def _open(path: Path) -> BufferedIOBase:
     """Open a file; gzip is decompressed on the way."""
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")
 
 
 def _chunks(stream: BufferedIOBase, suffix: str) -> Iterator[bytes]:

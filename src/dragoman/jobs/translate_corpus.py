@@ -140,7 +140,7 @@ def check_files(corpora: Sequence[CorpusSettings], data: DataSettings) -> None:
 
 def check_plain(out: Path) -> None:
     """Raise InputError for the name of a compressed file: translations are written as plain text."""
-    if out.suffix in COMPRESSED:
+    if out.suffix.lower() in COMPRESSED:
         raise InputError(
             f"{out} would not be what its name says, for translations are written as plain text; leave {out.suffix} out of --out"
         )
