@@ -1,12 +1,12 @@
 """What another choice among the hypotheses gains on real text, and what it costs.
 
     python -m benchmarks.reranking RUN WORK --rerank RUN [--rerank RUN ...] --test NAME SOURCE REFERENCE [--test ...]
-        [--first N] [--penalty 1.4] [--core N] [--write]
+        [--first N] [--penalty 1.4] [--core N] [--no-mbr] [--write SECTION]
 
 The odd lines of each test set (of the first N) tune the weights, and the even ones are measured: a wider beam, minimum Bayes
 risk, each run that reranks alone, and all of them together, beside the beam of RUN's own recipe, all with the same length
-penalty. Differences of BLEU have a 95 % interval (paired bootstrap). WORK keeps all translations of RUN; those that are there
-are not made again. With --write the tables go into docs/reranking.md.
+penalty. Differences have a 95 % interval (paired bootstrap). WORK keeps all translations of RUN; those that are there
+are not made again. With --write the tables go into that section of docs/reranking.md.
 """
 
 import argparse
@@ -26,14 +26,16 @@ from dragoman.data.lines import read_lines
 from dragoman.jobs.tune import tune
 from dragoman.machine.provenance import commit, machine
 from dragoman.metrics.scores import bleu, chrf
-from dragoman.metrics.significance import bleu_difference
+from dragoman.metrics.significance import Metric, score_difference
 from dragoman.runs.folder import open_run
 
 PAGE = ROOT / "docs" / "reranking.md"
-MARKS = ("<!-- measured by benchmarks.reranking -->", "<!-- end -->")
+SECTIONS = ("news", "german", "french")
+"""Parts of the page, each with tables of its own."""
 WIDE = 10
 """Hypotheses of which a reranker chooses."""
 FILE = "translations.json"
+METRICS: tuple[Metric, ...] = ("bleu", "chrf")
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class Bench:
     work: Path
     penalty: float
     core: int | None = None
+    risk: bool = True
+    """Whether minimum Bayes risk is measured too."""
 
     def weights(self, corpus: Corpus, rerankers: Sequence[Path]) -> list[float]:
         """Return the weights that are best on a corpus, found once."""
@@ -111,7 +115,7 @@ def searches(bench: Bench, tuning: Corpus, rerankers: Sequence[Path]) -> Iterato
     wide = ("--beam", str(WIDE))
     yield Search("beam of the recipe")
     yield Search(f"`--beam {WIDE}`", wide)
-    for utility in ("chrf", "bleu"):
+    for utility in ("chrf", "bleu") if bench.risk else ():
         yield Search(f"`--mbr`, by {utility}", ("--mbr", *set_options(f"mbr_utility={utility}")))
     yield _reranked(rerankers[:1], [0.0])
     together = [list(rerankers)] if len(rerankers) > 1 else []
@@ -123,17 +127,18 @@ def table(bench: Bench, corpus: Corpus, rerankers: Sequence[Path]) -> Iterator[s
     """Yield the lines of a table."""
     measured = corpus.half(1)
     references = [measured.references]
-    yield f"| {corpus.name}, {len(measured.sources)} sentences | BLEU | difference | chrF | time |"
-    yield "| --- | ---: | ---: | ---: | ---: |"
+    yield f"| {corpus.name}, {len(measured.sources)} sentences | BLEU | difference | chrF | difference | time |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: |"
     first, *others = searches(bench, corpus.half(0), rerankers)
     baseline, seconds_of_baseline = bench.translated(measured, first)
-    yield f"| {first.name} | {bleu(baseline, references).score:.1f} | | {chrf(baseline, references).score:.1f} | 1.0 |"
+    yield f"| {first.name} | {bleu(baseline, references).score:.1f} | | {chrf(baseline, references).score:.1f} | | 1.0 |"
     for search in others:
         texts, seconds = bench.translated(measured, search)
-        gain = bleu_difference(baseline, texts, measured.references)
+        gains = [score_difference(baseline, texts, measured.references, metric=metric) for metric in METRICS]
+        in_bleu, in_chrf = (f"{gain.score:+.1f} ({gain.low:+.1f} to {gain.high:+.1f})" for gain in gains)
         yield (
-            f"| {search.name} | {bleu(texts, references).score:.1f} | {gain.score:+.1f} ({gain.low:+.1f} to {gain.high:+.1f}) | "
-            f"{chrf(texts, references).score:.1f} | {seconds / seconds_of_baseline:.1f} |"
+            f"| {search.name} | {bleu(texts, references).score:.1f} | {in_bleu} | "
+            f"{chrf(texts, references).score:.1f} | {in_chrf} | {seconds / seconds_of_baseline:.1f} |"
         )
 
 
@@ -167,10 +172,11 @@ def main() -> None:
     parser.add_argument("--first", type=int, help="use this many lines of each test set")
     parser.add_argument("--penalty", type=float, default=1.4, help="length penalty of all searches")
     parser.add_argument("--core", type=int, help="bind to this core, with one thread")
-    parser.add_argument("--write", action="store_true", help="write the tables into docs/reranking.md")
+    parser.add_argument("--no-mbr", action="store_true", help="leave out minimum Bayes risk, which takes longest")
+    parser.add_argument("--write", choices=SECTIONS, help="write the tables into this section of docs/reranking.md")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
-    bench = Bench(options.run, options.work, options.penalty, options.core)
+    bench = Bench(options.run, options.work, options.penalty, options.core, risk=not options.no_mbr)
     lines = []
     for name, *files in options.test:
         sources, references = ([*read_lines(Path(file))][: options.first] for file in files)
@@ -180,7 +186,7 @@ def main() -> None:
         lines.append("")
     text = "\n".join([*lines, f"{machine()}, commit `{commit()}`."])
     if options.write:
-        replace_between(PAGE, MARKS, text)
+        replace_between(PAGE, (f"<!-- measured by benchmarks.reranking: {options.write} -->", "<!-- end -->"), text)
 
 
 if __name__ == "__main__":

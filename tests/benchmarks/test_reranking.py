@@ -37,12 +37,17 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def test_odd_lines_tune_and_even_ones_are_measured(tmp_path, commands):
     lines = [*table(Bench(tmp_path / "run", tmp_path, 1.4), CORPUS, [tmp_path / "backwards"])]
-    assert lines[0] == "| news, 2 sentences | BLEU | difference | chrF | time |"
-    assert lines[2].startswith("| beam of the recipe | ") and lines[2].endswith(" | 1.0 |")
+    assert lines[0] == "| news, 2 sentences | BLEU | difference | chrF | difference | time |"
+    assert lines[2].startswith("| beam of the recipe | ") and lines[2].endswith(" | | 1.0 |")
     assert "| `--beam 10 --rerank` backwards, weight 0 |" in lines[-2]
     assert lines[-1].startswith("| `--beam 10 --rerank` backwards, weight 0.5 | 100.0 | +")
     assert ["a", "c"] in commands and {one for one in commands if isinstance(one, str)} == {"b\nd\n"}
     assert len(commands) == 7, "the tuning, and six searches"
+
+
+def test_minimum_risk_may_be_left_out(tmp_path, commands):
+    lines = [*table(Bench(tmp_path / "run", tmp_path, 1.4, risk=False), CORPUS, [tmp_path / "backwards"])]
+    assert len(commands) == 5 and not any("mbr" in line for line in lines)
 
 
 def test_what_a_run_has_translated_is_kept_for_that_run_alone(tmp_path, commands):

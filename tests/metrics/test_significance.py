@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.errors import InputError
 from dragoman.metrics import bleu, chrf, compare, interval
-from dragoman.metrics.significance import bleu_difference
+from dragoman.metrics.significance import score_difference
 
 REFERENCE = [
     f"the {animal} sat on the {thing} and slept well" for animal in ("cat", "dog", "owl") for thing in "abcdefgh"
@@ -63,23 +63,31 @@ def test_different_line_counts_are_refused() -> None:
         interval(GOOD[:5], [REFERENCE])
 
 
+@pytest.mark.parametrize("metric", ["bleu", "chrf"])
+def test_a_difference_has_an_interval(metric: Literal["bleu", "chrf"]) -> None:
+    score = {"bleu": bleu, "chrf": chrf}[metric]
+    found = score_difference(BAD, GOOD, REFERENCE, metric=metric, samples=200)
+    assert found.score == pytest.approx(score(GOOD, [REFERENCE]).score - score(BAD, [REFERENCE]).score)
+    assert 0 < found.low < found.score < found.high
+
+
 def test_the_difference_of_bleu_has_an_interval() -> None:
-    found = bleu_difference(BAD, GOOD, REFERENCE, samples=200)
+    found = score_difference(BAD, GOOD, REFERENCE, samples=200)
     assert found.score == pytest.approx(bleu(GOOD, [REFERENCE]).score - bleu(BAD, [REFERENCE]).score)
     assert 0 < found.low < found.score < found.high
-    opposite = bleu_difference(GOOD, BAD, REFERENCE, samples=200)
+    opposite = score_difference(GOOD, BAD, REFERENCE, samples=200)
     assert (opposite.score, opposite.low, opposite.high) == pytest.approx((-found.score, -found.high, -found.low))
-    same = bleu_difference(GOOD, GOOD, REFERENCE, samples=20)
+    same = score_difference(GOOD, GOOD, REFERENCE, samples=20)
     assert (same.score, same.low, same.high) == (0, 0, 0)
     with pytest.raises(InputError):
-        bleu_difference(GOOD, BAD[1:], REFERENCE)
+        score_difference(GOOD, BAD[1:], REFERENCE)
 
 
 def test_the_interval_of_the_difference_leaves_out_a_fortieth_on_either_side() -> None:
     """One of three sentences is better. Resampled, it is drawn three times in one of 27 cases, more often than a fortieth."""
     baseline, system = [BAD[0], *REFERENCE[1:3]], REFERENCE[:3]
-    found = bleu_difference(baseline, system, REFERENCE[:3], samples=4000)
-    thrice = bleu_difference(baseline[:1], system[:1], REFERENCE[:1], samples=1)
+    found = score_difference(baseline, system, REFERENCE[:3], samples=4000)
+    thrice = score_difference(baseline[:1], system[:1], REFERENCE[:1], samples=1)
     assert (found.low, found.high) == pytest.approx((0.0, thrice.score)) and found.score < found.high
 
 
@@ -90,5 +98,5 @@ def test_systems_are_compared_by_the_words_of_their_script() -> None:
     good, bad = ([line.replace(*change) for line in reference] for change in (("今天", "昨天"), ("我今天", "他昨天")))
     found = compare(bad, good, [reference], samples=100)
     assert "|tok:zh|" in found.signature and found.difference > 1 and found.p_value < 0.05
-    assert bleu_difference(bad, good, reference, samples=20).score == pytest.approx(found.difference)
+    assert score_difference(bad, good, reference, samples=20).score == pytest.approx(found.difference)
     assert interval(good, [reference], samples=20).score == found.system.score

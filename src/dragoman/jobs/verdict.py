@@ -11,7 +11,7 @@ from dragoman.errors import RunError
 from dragoman.inference.translator import Translator
 from dragoman.jobs.mixing import FOLDER, Mixture, written_pairs
 from dragoman.metrics.scores import bleu
-from dragoman.metrics.significance import bleu_difference
+from dragoman.metrics.significance import score_difference
 from dragoman.runs.folder import open_run
 
 FILE = "adaptation.json"
@@ -122,5 +122,5 @@ def _change(pairs: list[Pair], before: list[str], after: list[str]) -> Change:
     """Compare two systems' translations."""
     references = [pair.target for pair in pairs]
     old, new = (bleu(texts, [references]) for texts in (before, after))
-    difference = bleu_difference(before, after, references)
+    difference = score_difference(before, after, references)
     return Change(len(pairs), old.score, new.score, difference.score, difference.low, difference.high, new.signature)

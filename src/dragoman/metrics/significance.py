@@ -7,8 +7,6 @@ from typing import Any, Literal
 
 from dragoman.metrics.scores import (
     bleu_metric,
-    bleu_of_statistics,
-    bleu_statistics,
     check_counts,
     chrf_metric,
     ter_metric,
@@ -84,10 +82,16 @@ def interval(
     return _estimate(tested.results[0])
 
 
-def bleu_difference(
-    baseline: Sequence[str], system: Sequence[str], references: Sequence[str], *, samples: int = 1000, seed: int = 12345
+def score_difference(
+    baseline: Sequence[str],
+    system: Sequence[str],
+    references: Sequence[str],
+    *,
+    metric: Metric = "bleu",
+    samples: int = 1000,
+    seed: int = 12345,
 ) -> Estimate:
-    """Return how much higher a system's BLEU is than a baseline's, with the 95% interval of that difference.
+    """Return how much higher a system's score is than a baseline's, with the 95% interval of that difference.
 
     Both are measured on the same resampled sentences (paired bootstrap, Koehn 2004); the interval is that between the
     percentiles 2.5 and 97.5 of the differences.
@@ -96,17 +100,14 @@ def bleu_difference(
 
     check_counts(baseline, [references])
     check_counts(system, [references])
-    tokenize = tokenizer_for(references)
+    chosen = _metric(metric, [references])
     both = np.array(
-        [
-            [bleu_statistics(text, [other], tokenize=tokenize) for text, other in zip(texts, references, strict=True)]
-            for texts in (baseline, system)
-        ]
+        [chosen._extract_corpus_statistics(list(texts), [list(references)]) for texts in (baseline, system)]
     )
 
     def difference(rows: Any) -> float:
-        before, after = both[:, rows].sum(1).tolist()
-        return bleu_of_statistics(after) - bleu_of_statistics(before)
+        before, after = (chosen._compute_score_from_stats(sums).score for sums in both[:, rows].sum(1).tolist())
+        return float(after - before)
 
     count = len(references)
     drawn = np.random.default_rng(seed).integers(count, size=(samples, count))
