@@ -31,6 +31,7 @@ def test_training_begins_with_a_lexicon_where_it_is_asked_for(tmp_path: Path) ->
     (tmp_path / "train.vi").write_text("".join(f"{target}\n" for _, target in pairs))
     said = Heard()
     likeness = {lexicon: _likeness(tmp_path, lexicon, said) for lexicon in (False, True)}
+    assert _likeness(tmp_path, True, Heard(), weight=0) == likeness[True], "a lexicon does not need a supervised head"
     assert likeness[True] > 0.7 > 0.5 > likeness[False]
     assert [one for one in said.sentences if "lexicon" in one] == [
         "Counting linked tokens, for a lexicon that source embeddings start from.",
@@ -49,16 +50,17 @@ class Heard(Silent):
         self.sentences.append(sentence)
 
 
-def _likeness(folder: Path, lexicon: bool, listener: Heard) -> float:
+def _likeness(folder: Path, lexicon: bool, listener: Heard, *, weight: float = 0.05) -> float:
     """Train for one tiny step; return the least cosine of a word's embedding with that of its translation."""
     table = yaml.safe_load(f"""
         data: {{source: en, target: vi, train: [{{source: {folder}/train.en, target: {folder}/train.vi}}],
                dev: [{{source: {folder}/train.en, target: {folder}/train.vi}}], filters: {{drop_duplicates: false}}}}
         text: {{kind: words, minimum_count: 1}}
         model: {{kind: rnn, decoder: luong, embedding: 32, hidden: 8, tied: true, lexical: true}}
-        training: {{steps: 1, learning_rate: 1.0e-9, guided: {{links: learned, shift: false, lexicon: {str(lexicon).lower()}}}}}
+        training: {{steps: 1, learning_rate: 1.0e-9, guided: {{links: learned, shift: false, weight: {weight},
+                    lexicon: {str(lexicon).lower()}}}}}
     """)
-    out = folder / str(lexicon)
+    out = folder / f"{lexicon}-{weight}"
     fit(parse(Recipe, table), out, listener=listener)
     run = open_run(out)
     weights = run.load_any(torch.device("cpu")).state_dict()

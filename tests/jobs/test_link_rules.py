@@ -48,7 +48,9 @@ def test_a_lexicon_needs_embeddings_of_the_source() -> None:
 
 
 def test_a_lexicon_for_a_lexical_model_is_taken() -> None:
-    assert not refusals(RULES, recipe("rnn", *GUIDED, "training.guided.lexicon=true", *LEXICAL))
+    given = [*GUIDED, "training.guided.lexicon=true", *LEXICAL]
+    assert not refusals(RULES, recipe("rnn", *given))
+    assert not refusals(RULES, recipe("rnn", *given, "training.guided.weight=0", "model.hard.training=gumbel"))
 
 
 def test_a_single_head_may_learn_where_to_look_and_one_of_several_where_it_looked() -> None:

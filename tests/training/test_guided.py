@@ -17,8 +17,8 @@ from dragoman.jobs.train import fit
 from dragoman.laws.examples import batch, fresh_model
 from dragoman.metrics import alignment_error_rate, parse_links
 from dragoman.training.guided import alignment_loss
-from dragoman.training.objectives import translation_loss
-from dragoman.training.settings import GuidedSettings
+from dragoman.training.objectives import build_objective, translation_loss
+from dragoman.training.settings import GuidedSettings, TrainingSettings
 
 PAIRS = batch([5, 3], [6, 3])
 KINDS = ("luong additive", "transformer pre-norm, sinusoidal")
@@ -62,6 +62,20 @@ def test_links_are_added_to_the_loss_of_translation(name: str) -> None:
     torch.testing.assert_close(both.total, plain.total + extra)
     torch.testing.assert_close(both.plain, plain.plain)
     assert both.tokens == plain.tokens
+
+
+def test_a_weight_of_zero_leaves_attention_alone() -> None:
+    model, pairs = fresh_model(ARCHITECTURES["luong additive"]).eval(), linked(PAIRS)
+    for weight, adds in ((0.0, False), (0.3, True)):
+        guided = GuidedSettings(weight=weight, lexicon=True, shift=False)
+        settings = TrainingSettings(steps=1, guided=guided, label_smoothing=0.0)
+        found = build_objective(settings)(model, pairs).total
+        assert torch.equal(found, translation_loss(model, pairs).total) is not adds
+
+
+def test_a_weight_of_zero_without_a_lexicon_is_refused() -> None:
+    with pytest.raises(ValueError, match="supervises nothing, so `lexicon: true` must use the links"):
+        GuidedSettings(weight=0)
 
 
 def test_batches_without_links_say_nothing() -> None:

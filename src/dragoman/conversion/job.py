@@ -77,7 +77,7 @@ def _write(run: Run, folder: Path, quantization: Quantization) -> Agreement:
     if run.dictionary:
         shutil.copy(run.folder / DICTIONARY, folder / DICTIONARY)
     source, target = (list(codec.tokenizer.vocabulary) for codec in (run.source, run.target))
-    guided = run.recipe.training.guided
+    guided = run.recipe.training.supervised
     pairs = sample(run, settings)
     kinds: tuple[Quantization, ...] = ("float32",) if quantization == "float32" else ("float32", quantization)
     for kind in kinds:

@@ -101,7 +101,7 @@ class Translator:
         engine = TorchEngine(
             Session([run.load_model(place) for run in opened], fixed=True), opened, special=first.target.special
         )
-        guided = first.recipe.training.guided
+        guided = first.recipe.training.supervised
         translator = cls(
             engine,
             first.source,

@@ -42,7 +42,7 @@ LINKS = (
     ),
     Rule(
         "training.guided",
-        lambda recipe, _: getattr(recipe.model, "hard", None) is None,
+        lambda recipe, training: not training.guided.weight or getattr(recipe.model, "hard", None) is None,
         "learns from soft weights, but those of `model.hard` are 0 or 1, and a 0 has no gradient",
     ),
     Rule(

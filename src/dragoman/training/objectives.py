@@ -29,7 +29,7 @@ def build_objective(training: TrainingSettings) -> Objective:
     return partial(
         translation_loss,
         smoothing=training.label_smoothing,
-        guided=training.guided,
+        guided=training.supervised,
         reward=training.reward,
         consistency=training.consistency,
         word_dropout=training.word_dropout,

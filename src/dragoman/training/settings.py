@@ -22,8 +22,8 @@ class GuidedSettings(Settings):
     """Decoder layer of the head, counted from 1."""
     head: int = Field(1, ge=1)
     """The head, counted from 1."""
-    weight: float = Field(0.05, gt=0)
-    """Weight of the alignment loss; the translation loss has weight 1."""
+    weight: float = Field(0.05, ge=0)
+    """Weight of the alignment loss; the translation loss has weight 1. 0 supervises no head: only `lexicon` uses the links."""
     shift: bool = True
     """Supervise the step that takes a word as input, which knows the word, instead of the step that predicts it."""
     links: Literal["corpus", "learned"] = "corpus"
@@ -32,6 +32,14 @@ class GuidedSettings(Settings):
     lexicon: bool = False
     """Start each source embedding as the average of the embeddings of the target tokens linked to it, so that `model.lexical`
     begins with a lexicon (averages as in Minixhofer et al. 2022, with links in place of dictionaries)."""
+
+    @model_validator(mode="after")
+    def _check_use(self) -> "GuidedSettings":
+        if not self.weight and not self.lexicon:
+            raise ValueError(
+                "`weight: 0` supervises nothing, so `lexicon: true` must use the links; or remove `training.guided`"
+            )
+        return self
 
 
 OWN_TO_PHASES = ("after", "dropout")
@@ -150,6 +158,11 @@ class OptimisationSettings(Settings):
                     "it to 0, or choose adamw"
                 )
         return self
+
+    @property
+    def supervised(self) -> GuidedSettings | None:
+        """Return how a head is supervised; None if none is."""
+        return self.guided if self.guided is not None and self.guided.weight else None
 
     @property
     def kept_weights(self) -> int:
