@@ -68,9 +68,15 @@ def plan() -> dict[str, Any]:
 
 
 def recipe_of(kind: Kind, corpus: str, data: Mapping[str, Any], seed: int, steps: int | None) -> dict[str, Any]:
-    """Lay the settings of a kind over those of its family, and those over what the corpus asks for."""
-    shared = merge(plan()["corpora"][corpus]["recipe"], plan()["families"][kind.family])
-    table = merge(shared, {"seed": seed, "data": data, "model": kind.model, "training": kind.training})
+    """Lay the settings of a kind over those of its family, and those over what the corpus asks for.
+
+    What the corpus changes of a family or a kind comes right after it.
+    """
+    own = plan()["corpora"][corpus]
+    table = merge(own["recipe"], plan()["families"][kind.family])
+    table = merge(table, own.get("families", {}).get(kind.family, {}))
+    table = merge(table, {"seed": seed, "data": data, "model": kind.model, "training": kind.training})
+    table = merge(table, own.get("kinds", {}).get(kind.name, {}))
     if steps is None:
         return table
     log_every = min(table["training"]["log_every"], max(1, steps // 4))

@@ -15,7 +15,9 @@ from benchmarks.atlas.kinds import chosen, kinds, recipe_of
 from benchmarks.atlas.pages import pages
 from benchmarks.schedule import do
 
+from dragoman.jobs.rules import RULES
 from dragoman.runs.recipe import Recipe
+from dragoman.runs.rules import refusals
 from dragoman.settings import parse
 
 pytestmark = pytest.mark.slow
@@ -163,7 +165,11 @@ def test_mistakes_are_one_sentence(
 @pytest.mark.parametrize("corpus", ["phrasebook", "evbnews"])
 def test_the_settings_of_every_kind_are_settings(kind: Any, corpus: str) -> None:
     data = {"source": "en", "target": "vi", "train": [{"tsv": "a"}], "dev": [{"tsv": "b"}]}
-    parse(Recipe, recipe_of(kind, corpus, data, 1, None), where=kind.name)
+    recipe = parse(Recipe, recipe_of(kind, corpus, data, 1, None), where=kind.name)
+    assert not refusals(RULES, recipe)
+    assert recipe.training.supervised is None, "the atlas shows what attention learns by itself"
+    has_lexicon = corpus == "evbnews" and kind.name != "plain"
+    assert (recipe.training.guided is not None) == getattr(recipe.model, "lexical", None) == has_lexicon
 
 
 @pytest.mark.slow
