@@ -60,6 +60,15 @@ def test_a_search_comes_first_and_tries_the_systems_own_rate():
     assert plan.runs("rnn")[1].needs == ("rnn/trial-0.5", "rnn/trial-2")
 
 
+def test_rates_may_be_written_as_powers_of_ten():
+    phases = "base.training.phases=[{after: 0.5, learning_rate: 1e-4}]"
+    plan = make_plan(arena("base.training.learning_rate=1e-3", phases, "search={learning_rates: [0.5, 2]}"))
+    for factor, table in (*((job.factor, job.recipe) for job in plan.trials("rnn")), (1.0, plan.recipes["rnn"])):
+        found = parse(Recipe, table).training
+        assert (found.learning_rate, found.phases[0].learning_rate) == (1e-3 * factor, 1e-4 * factor)
+    assert scaled(plan.recipes["rnn"], 1.0)["training"]["learning_rate"] == 1e-3
+
+
 @pytest.mark.parametrize(
     "left", ["base.training=auto", "base={extends: own-files, training: auto}", "systems.rnn.set.training=auto"]
 )

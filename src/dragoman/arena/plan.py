@@ -127,10 +127,12 @@ def scaled(recipe: Mapping[str, Any], factor: float) -> dict[str, Any]:
     """
     training = dict(recipe["training"])
     if training["learning_rate"] != AUTO:
-        training["learning_rate"] *= factor
+        training["learning_rate"] = float(training["learning_rate"]) * factor  # YAML takes 1e-3 for a word
     if training.get("phases"):
         training["phases"] = [
-            {**phase, "learning_rate": phase["learning_rate"] * factor} if phase.get("learning_rate") else dict(phase)
+            {**phase, "learning_rate": float(phase["learning_rate"]) * factor}
+            if phase.get("learning_rate")
+            else dict(phase)
             for phase in training["phases"]
         ]
     return {**recipe, "training": training}
