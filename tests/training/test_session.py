@@ -69,16 +69,18 @@ def test_a_second_session_continues_and_says_where(tmp_path: Path) -> None:
     assert trainer.listener.inner.said[0] == "Resuming at step 2."
 
 
-@pytest.mark.parametrize(("budget", "larger"), [({"steps": 2}, "steps=4"), ({"steps": 9, "flops": 1.5}, "flops=3")])
-def test_a_session_without_any_budget_left_says_how_to_train_on(
-    budget: dict[str, float], larger: str, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("budget", [{"steps": 2}, {"steps": 1}, {"steps": 9, "flops": 1.5}, {"epochs": 0.001}])
+def test_a_session_without_any_budget_left_says_how_to_train_on(budget: dict[str, float], tmp_path: Path) -> None:
     train_for_a_session(made(tmp_path, steps=2), seed=1, resuming=False)
     trainer = made(tmp_path, **budget)
     assert train_for_a_session(trainer, seed=1, resuming=True).step == 2
-    assert trainer.listener.inner.said[0] == (
-        f"The budget was used up at step 2; to train on, resume with a larger one, such as --set training.{larger}."
-    )
+    said = trainer.listener.inner.said[0]
+    begin = "The budget was used up at step 2; to train on, resume with a larger one, such as --set training."
+    assert said.startswith(begin)
+    name, value = said.removeprefix(begin).removesuffix(".").split("=")
+    assert name == [*budget][-1] and (name != "steps" or value == "4")
+    larger = {**budget, name: int(value) if name == "steps" else float(value)}
+    assert train_for_a_session(made(tmp_path, **larger), seed=1, resuming=True).step > 2
 
 
 def test_a_new_run_forgets_the_records_of_one_that_stood_there(tmp_path: Path) -> None:

@@ -45,7 +45,8 @@ def _where(trainer: Trainer) -> str:
     if spent is None:
         more = 2 * (trainer.settings.patience or 1)
         return f"To train on from step {step}, resume with more patience, such as --set training.patience={more}."
-    more = 2 * trainer.budgets[spent]
-    shown = f"{more:g}" if isinstance(more, float) else more
+    used = trainer.progress.used(trainer.stream.epochs_done)[spent]
+    more = 2 * max(trainer.budgets[spent], used)  # what is used may be more than a budget that was lowered
+    shown = f"{more:.3g}" if isinstance(more, float) else more
     larger = f"--set training.{spent}={shown}"
     return f"The budget was used up at step {step}; to train on, resume with a larger one, such as {larger}."
