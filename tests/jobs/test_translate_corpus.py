@@ -106,6 +106,15 @@ def test_a_corpus_that_has_its_file_is_not_translated_again(translator: Translat
     assert [(one.sentences, one.total) for one in reports] == [(5, 5)]
 
 
+def test_nothing_but_the_translations_is_left(translator: Translator, tmp_path: Path) -> None:
+    given = corpus(tmp_path / "1.jsonl", *WORDS)
+    seen: list[list[str]] = []
+    translate_corpora(
+        translator, [given], both, report=lambda _: seen.append(sorted(p.name for p in tmp_path.iterdir()))
+    )
+    assert seen[0] == ["1.jsonl.partial", "1.place"] and [*tmp_path.iterdir()] == [given.path]
+
+
 @pytest.mark.parametrize("note", ["1 9999", "1 -1", "one line", "1"])
 def test_a_note_that_does_not_fit_its_file_is_refused(tmp_path: Path, note: str) -> None:
     given = corpus(tmp_path / "1.jsonl")

@@ -86,6 +86,11 @@ class CorpusTranslation:
         """Return the path of incomplete translations."""
         return self.path.with_name(f"{self.path.name}.partial")
 
+    @property
+    def note(self) -> Path:
+        """Return the path of the note that says how far incomplete translations go."""
+        return self.path.with_suffix(".place")
+
 
 @dataclass(frozen=True)
 class Chunk:
@@ -176,6 +181,7 @@ def translate_corpora(
                 rate = (earlier + sentences - already) / (time.monotonic() - begin)
                 report(TranslationProgress(earlier + sentences, sum(counts), rate))
         os.replace(corpus.partial, corpus.path)
+        corpus.note.unlink(missing_ok=True)
 
 
 def _append(file: BinaryIO, corpus: CorpusTranslation, rows: Iterable[dict[str, Any]], *, sentences: int) -> None:
@@ -270,7 +276,7 @@ class ResumePoint:
     @classmethod
     def read(cls, corpus: CorpusTranslation) -> "ResumePoint":
         """Return where a job was stopped, or the start. Raises RunError if its files are inconsistent."""
-        partial, note = corpus.partial, corpus.path.with_suffix(".place")
+        partial, note = corpus.partial, corpus.note
         if not partial.exists() or not note.exists():
             return cls()
         try:
@@ -283,7 +289,7 @@ class ResumePoint:
 
     def write(self, corpus: CorpusTranslation) -> None:
         """Record the position of the job."""
-        write_text(corpus.path.with_suffix(".place"), f"{self.sentences} {self.end}\n")
+        write_text(corpus.note, f"{self.sentences} {self.end}\n")
 
 
 def chunks_of(corpus: CorpusTranslation, previous: int, *, size: int | None = None) -> Iterator[Chunk]:
