@@ -10,7 +10,7 @@ import pytest
 from tests.arena.arenas import ARENA, arena, worker_of
 from tests.tiny import ROOT
 
-from dragoman.arena import schedule
+from dragoman.arena import folder, schedule
 from dragoman.arena.schedule import Worker, last_record, places, why
 from dragoman.errors import SettingsError
 from dragoman.runs.lock import held
@@ -67,6 +67,25 @@ def test_a_system_that_fails_stops_no_other_and_is_not_tried_again(tmp_path: Pat
     worker.folder.clear_failure(worker.by_name["transformer/seed-1"])
     work_with_toys(tmp_path)
     assert (tmp_path / "runs" / "transformer" / "seed-1" / "began").read_text() == "once\n" * 2
+
+
+def test_a_result_is_read_anew_until_it_is_there_and_then_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    read: list[str] = []
+    monkeypatch.setattr(folder, "load_json", lambda path: read.append(str(path)) or json.loads(path.read_text()))
+    worker = worker_of(arena(), tmp_path)
+    (place := worker.folder.run("rnn/seed-1")).mkdir(parents=True)
+    found = [worker.done("rnn/seed-1")]
+    (place / "result.json").write_text('{"dev_loss": 1.0', encoding="utf-8")
+    found.append(worker.done("rnn/seed-1"))
+    (place / "result.json").write_text('{"dev_loss": 1.0}', encoding="utf-8")
+    found += [worker.done("rnn/seed-1")]
+    read.clear()
+    for _ in range(3):
+        found.append(worker.done(worker.by_name["rnn/seed-1"]))
+        assert [job.name for job in worker._ready()] == ["transformer/seed-1", "rnn/seed-2", "transformer/seed-2"]
+        worker._tell()
+    assert found == [False, False, True, True, True, True]
+    assert not [one for one in read if one == str(place / "result.json")]
 
 
 def test_trainings_wait_for_the_search_and_take_what_it_chose(tmp_path: Path):

@@ -61,6 +61,8 @@ class Worker:
         self.running: list[Running] = []
         self.aside: set[str] = set()
         """Jobs that someone else stopped: not restarted in this session."""
+        self.known: set[str] = set()
+        """Jobs whose results have been seen: read again and again, they would take the time of those that run."""
 
     def work(self) -> bool:
         """Work until nothing is left for this process; return False if Ctrl-C or SIGTERM ended it, after saving."""
@@ -85,12 +87,19 @@ class Worker:
                 signal.signal(signal.SIGTERM, before)
         return True
 
+    def done(self, job: Job | str) -> bool:
+        """Tell whether a job has its result, which no worker takes back."""
+        name = job if isinstance(job, str) else job.name
+        if name not in self.known and self.folder.done(name):
+            self.known.add(name)
+        return name in self.known
+
     def blocked(self, job: Job) -> str | None:
         """Return why a job can never start: it or a dependency failed. A search continues as long as one trial is left."""
         if (failure := self.folder.failure(job)) is not None:
             return failure
         needed = [self.by_name[name] for name in job.needs]
-        broken = [one for one in needed if not self.folder.done(one) and self.blocked(one) is not None]
+        broken = [one for one in needed if not self.done(one) and self.blocked(one) is not None]
         if needed and needed[0].is_trial:
             return self.blocked(broken[0]) if len(broken) == len(needed) else None
         return f"its member `{broken[0].system}` failed" if broken else None
@@ -98,7 +107,7 @@ class Worker:
     def _left(self) -> bool:
         """Tell whether a job may still have to be started here."""
         return any(
-            not self.folder.done(job)
+            not self.done(job)
             and self.blocked(job) is None
             and not owned(self.folder.file(job, ".lock"))
             and not self._waits_for_aside(job)
@@ -110,17 +119,15 @@ class Worker:
         names = {one.name for one in self.jobs}
         needed = [self.by_name[name] for name in job.needs]
         return job.name in self.aside or any(
-            not self.folder.done(one)
-            and self.blocked(one) is None
-            and (one.name not in names or self._waits_for_aside(one))
+            not self.done(one) and self.blocked(one) is None and (one.name not in names or self._waits_for_aside(one))
             for one in needed
         )
 
     def _ready(self) -> Iterator[Job]:
         """Yield the jobs that can start now."""
         for job in self.jobs:
-            settled = all(self.folder.done(name) or self.blocked(self.by_name[name]) is not None for name in job.needs)
-            if settled and job.name not in self.aside and not self.folder.done(job) and self.blocked(job) is None:
+            settled = all(self.done(name) or self.blocked(self.by_name[name]) is not None for name in job.needs)
+            if settled and job.name not in self.aside and not self.done(job) and self.blocked(job) is None:
                 yield job
 
     def _begin_more(self) -> None:
@@ -131,7 +138,7 @@ class Worker:
             mine = claim(self.folder.file(job, ".lock"))
             if mine is None:
                 continue
-            if self.folder.done(job) or self.folder.failure(job) is not None:
+            if self.done(job) or self.folder.failure(job) is not None:
                 mine.release()  # another process finished it between the check and the lock
                 continue
             environment = self.free.pop(0)
@@ -152,7 +159,7 @@ class Worker:
         if code in (STOPPED, -signal.SIGTERM):
             self.aside.add(one.job.name)
             self.listener.say(f"{one.job.name}: stopped; run the same command to continue.")
-        elif not self.folder.done(one.job):
+        elif not self.done(one.job):
             self.folder.fail(one.job, why(code, self.folder.file(one.job, ".log")))
             self.listener.say(f"{one.job.name}: failed: {self.folder.failure(one.job)}")
         else:
@@ -189,7 +196,7 @@ class Worker:
         """Report the progress of the running jobs."""
         self.listener.progress(
             lambda: {one.job.name: last_record(self.folder.run(one.job) / "metrics.jsonl") for one in self.running},
-            done=sum(self.folder.done(job) for job in self.jobs),
+            done=sum(self.done(job) for job in self.jobs),
             total=len(self.jobs),
         )
 
