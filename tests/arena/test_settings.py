@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
-from tests.arena.arenas import ARENA, arena, arena_file
+import yaml
+from tests.arena.arenas import ARENA, BASE, arena, arena_file
 from tests.tiny import RNN
 
+from dragoman.arena.plan import make_plan
 from dragoman.arena.settings import load_arena
 from dragoman.errors import SettingsError
 from dragoman.runs.recipe import load_recipe, shipped, shipped_arenas
@@ -52,6 +54,33 @@ def test_arenas_are_no_recipes_and_recipes_are_no_arenas(tmp_path: Path):
         load_arena("phrasebook-en-vi")
     with pytest.raises(SettingsError, match=r"no arena `arena-phrasbook`.*did you mean `arena-phrasebook`"):
         load_arena("arena-phrasbook")
+
+
+def test_recipes_are_found_beside_their_arena(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder, clip in ((here, 1.0), (there, 2.0)):
+        folder.mkdir()
+        (folder / "base.yaml").write_text(yaml.safe_dump(BASE | {"training": {"clip": clip}}), encoding="utf-8")
+        (folder / "rnn.yaml").write_text(yaml.safe_dump({"model": {**RNN, "hidden": 8 * clip}}), encoding="utf-8")
+    (here / "only.yaml").write_text(yaml.safe_dump({"model": RNN}), encoding="utf-8")
+    monkeypatch.chdir(here)
+    systems = "systems={beside: {recipe: rnn.yaml}, here: {recipe: only.yaml}, shipped: {recipe: gnmt-small}}"
+    for base in ("base={extends: base.yaml}", "base=base.yaml"):
+        path = str(arena_file(there, base, systems))
+        recipes = make_plan(load_arena(path)).recipes
+        assert {recipe["training"]["clip"] for name, recipe in recipes.items() if name != "shipped"} == {2.0}
+        assert [recipes[name]["model"]["hidden"] for name in ("beside", "here")] == [16, RNN["hidden"]]
+        given = make_plan(load_arena(path, ["systems.beside.recipe=rnn.yaml"])).recipes["beside"]
+        assert given["model"]["hidden"] == 8
+
+
+@pytest.mark.parametrize(
+    "base", ["base=7", "base={extends: [a]}", f"base={'a' * 300}", "systems={rnn: rnn.yaml}", "systems=3"]
+)
+def test_what_is_no_recipe_is_refused_as_before(base: str, tmp_path: Path):
+    with pytest.raises(SettingsError) as found:
+        make_plan(load_arena(str(arena_file(tmp_path, base))))
+    assert "base" in str(found.value) or "systems" in str(found.value) or "there is no recipe" in str(found.value)
 
 
 @pytest.mark.parametrize("name", ["arena-multi30k", "arena-phrasebook"])

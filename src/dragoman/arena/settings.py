@@ -1,6 +1,8 @@
 """An arena: which systems are compared, on what, with what budget; one YAML file."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -121,9 +123,31 @@ class ArenaSettings(Settings):
 
 
 def load_arena(name: str, assignments: Sequence[str] = ()) -> ArenaSettings:
-    """Read an arena from a path, or by the name of a shipped one, with `a.b=value` overriding it."""
+    """Read an arena from a path, or by the name of a shipped one, with `a.b=value` overriding it.
+
+    As in recipes, the paths of recipes that the file names are relative to it, or else to the current folder.
+    """
     path = find_arena(name)
     table = read_yaml(path)
     if "systems" not in table and "model" in table:
         raise SettingsError(f"{path} is a recipe, not an arena; use it with `dragoman train`")
-    return parse(ArenaSettings, override(table, assignments), where=str(path))
+    return parse(ArenaSettings, override(_located(table, path.parent), assignments), where=str(path))
+
+
+def _located(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the table of an arena with the paths of those recipes that are in its folder."""
+
+    def place(of: Any, *names: str) -> Any:
+        if isinstance(of, Mapping):
+            return {name: place(value) if name in names else value for name, value in of.items()}
+        with suppress(OSError):  # a name that the system does not allow
+            if isinstance(of, str) and (folder / of).is_file():
+                return str(folder / of)
+        return of
+
+    found = dict(table)
+    if "base" in table:
+        found["base"] = place(table["base"], "extends")
+    if isinstance(systems := table.get("systems"), Mapping):
+        found["systems"] = {name: place(system, "recipe") for name, system in systems.items()}
+    return found
