@@ -74,6 +74,13 @@ def test_pairs_of_a_low_score_are_left_out_and_others_may_be_chosen_later(
         translated(run, text, out, resume=True, minimum_score=1.0)
 
 
+def test_where_nothing_was_translated_no_share_of_it_is_advised(trained: Trained, text: Path, tmp_path: Path) -> None:
+    text.write_text("\n\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"no line has a translation; give .* or other text") as found:
+        translated(trained("rnn", *BACK), text, tmp_path / "pairs.tsv")
+    assert "--" not in str(found.value)
+
+
 def test_samples_are_drawn_by_the_seed(trained: Trained, text: Path, tmp_path: Path) -> None:
     run = trained("rnn", *BACK)
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):

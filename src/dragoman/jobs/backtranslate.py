@@ -180,11 +180,15 @@ def _chosen(scores: list[float], settings: BacktranslationSettings) -> set[int]:
     """
     best = sorted(range(len(scores)), key=lambda at: -scores[at])[: round(settings.keep_best * len(scores))]
     kept = {at for at in best if settings.minimum_score is None or scores[at] >= settings.minimum_score}
-    if not kept:
-        highest = (
-            f"the highest of {len(scores):,} scores is {max(scores):.2f}" if scores else "no line has a translation"
+    if not scores:
+        raise InputError(
+            "no pair is left: no line has a translation; give a run that was trained longer, or other text"
         )
-        raise InputError(f"no pair is left: {highest}; lower --minimum-score, raise --keep-best, or give more text")
+    if not kept:
+        raise InputError(
+            f"no pair is left: the highest of {len(scores):,} scores is {max(scores):.2f}; lower --minimum-score, raise "
+            "--keep-best, or give more text"
+        )
     return kept
 
 
