@@ -159,6 +159,29 @@ def test_each_gpu_has_its_place(monkeypatch: pytest.MonkeyPatch, devices, enviro
     assert places(2) == expected
 
 
+@pytest.mark.parametrize(
+    ("settings", "jobs", "warned"),
+    [
+        (["budget={minutes: 1}", "parallel=3"], 9, True),
+        (["budget={minutes: 1}", "parallel=2", "threads=2"], 9, True),
+        (["budget={minutes: 1}", "parallel=2"], 9, False),
+        (["budget={minutes: 1}", "parallel=3"], 1, False),
+        (["budget={minutes: 1}", "parallel=3"], 0, False),
+        (["budget={tokens: 5}", "parallel=3"], 9, False),
+    ],
+)
+def test_jobs_that_would_share_cores_are_warned_of(
+    monkeypatch: pytest.MonkeyPatch, settings: list[str], jobs: int, warned: bool
+):
+    monkeypatch.setattr(schedule, "usable_cores", lambda: 2)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    warning = schedule.crowding(arena(*settings), jobs)
+    assert (warning is not None) == warned
+    assert warning is None or all(words in warning for words in ("`parallel`", "at most 2", "tokens"))
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
+    assert schedule.crowding(arena(*settings), jobs) is None
+
+
 def test_progress_is_the_last_record_with_the_last_dev_bleu(tmp_path: Path):
     records = [{"step": 1, "share": 0.1}, {"step": 2, "dev_bleu": 3.0}, {"step": 3, "share": 0.3}]
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")

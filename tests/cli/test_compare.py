@@ -85,6 +85,14 @@ def test_what_failed_before_is_shown_and_not_run_again(tmp_path: Path):
     assert all(line.endswith("failed: no memory is left") for line in found.lines[:2])
 
 
+def test_jobs_that_share_cores_are_warned_of_before_they_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("dragoman.arena.schedule.usable_cores", lambda: 1)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    monkeypatch.setattr(Worker, "work", lambda worker: False)
+    path = arena_file(tmp_path, "parallel=2", "budget={minutes: 1}")
+    assert "Warning: 2 jobs at a time" in dragoman("compare", path, "--out", tmp_path / "out").errors
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_comparison_that_is_stopped_ends_with_the_code_of_its_signal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, code: int

@@ -15,6 +15,9 @@ import torch
 from dragoman.arena.folder import Folder
 from dragoman.arena.job import STOPPED
 from dragoman.arena.plan import Job, Plan, scaled
+from dragoman.arena.settings import ArenaSettings
+from dragoman.errors import number_of
+from dragoman.machine.cores import usable_cores
 from dragoman.runs.lock import Claim, claim, owned
 from dragoman.training.reports import MetricsFile
 
@@ -222,6 +225,18 @@ def places(parallel: int) -> list[Mapping[str, str]]:
     if count > 1:
         return [{"CUDA_VISIBLE_DEVICES": name} for name in names]
     return [{} for _ in range(parallel)]
+
+
+def crowding(arena: ArenaSettings, jobs: int) -> str | None:
+    """Return a warning if the jobs that run at a time, of so many, share cores: then equal minutes are not equal budgets."""
+    together, cores = min(arena.parallel, jobs), usable_cores()
+    if arena.budget.kind != "minutes" or together * arena.threads <= cores or torch.cuda.device_count():
+        return None
+    return (
+        f"{number_of(together, 'job')} at a time (`parallel`) with {number_of(arena.threads, 'thread')} each (`threads`) share "
+        f"{number_of(cores, 'core')}, so what a system learns in its minutes depends on the others; set `parallel` and `threads` "
+        f"so that their product is at most {cores}, or a budget of FLOPs or tokens."
+    )
 
 
 def why(code: int, log: Path) -> str:

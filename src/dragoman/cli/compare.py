@@ -78,7 +78,7 @@ def compare(
     from dragoman.arena.folder import Folder
     from dragoman.arena.plan import check_data, chosen_jobs, make_plan
     from dragoman.arena.reporting import default_folder, write_outcome
-    from dragoman.arena.schedule import Worker
+    from dragoman.arena.schedule import Worker, crowding
     from dragoman.arena.settings import load_arena
 
     loaded = load_arena(arena, settings or [])
@@ -94,6 +94,8 @@ def compare(
         folder.clear_failure(job)
     left = sum(not folder.done(job) for job in jobs)
     note(f"{len(jobs) - left} of {len(jobs)} jobs are done; {left} remain.")
+    if warning := crowding(plan.arena, left):
+        note(f"Warning: {warning}")
     try:
         ended = worker.work()
     finally:
