@@ -9,6 +9,10 @@ from dragoman.doctor.chunk import Chunk
 from dragoman.doctor.examine import CHECKS
 
 
+def test_the_line_of_a_place_is_found_even_in_a_file_with_a_line_break_in_its_name() -> None:
+    assert line_of("a\nb.en, line 7") == 7
+
+
 def test_the_line_of_a_place_is_found() -> None:
     assert line_of("a.en, line 12") == 12
     assert line_of("phrasebook train, sentence 3") == 3

@@ -13,7 +13,7 @@ from dragoman.errors import shorten
 
 LONGEST = 500
 """Maximum characters of an example."""
-LINE = re.compile(r"(.*), (?:line|sentence) (\d+)")
+LINE = re.compile(r"(.*), (?:line|sentence) (\d+)", re.DOTALL)
 
 
 @dataclass(frozen=True)
