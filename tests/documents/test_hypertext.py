@@ -79,3 +79,19 @@ def test_a_translated_page_names_its_language():
     for as_it_was in ('<html lang="vi-VN"><p>one', "<html><p>one", "<p>one"):
         document = HypertextDocument(as_it_was, "vi")
         assert document.text([Segment("one")]) == as_it_was
+
+
+def test_what_stays_ends_where_html_ends_an_element_without_end_tag():
+    page = (
+        "<p class=notranslate>Kept<ul><li>one</ul><dl><dt translate=no>Kept<dd>two</dl><p translate=no>Kept<hr/>three"
+        "<table><tr><td translate=no>Kept<th>four<tr translate=no><td>Kept<tbody><tr><td>five</table>"
+        "<ul><li translate=no>Kept<p>Kept<ul><li>Kept</ul><li>six</ul><select><option translate=no>Kept<optgroup>"
+    )
+    texts = [one.text for one in HypertextDocument(page).segments]
+    assert texts == ["one", "two", "three", "four", "five", "six"]
+
+
+def test_many_elements_without_end_tags_are_read():
+    many = 30_000
+    page = "<code>x" * many + "<p class=notranslate>Kept<p>one" * many
+    assert len(HypertextDocument(page).segments) == many + 1

@@ -3,6 +3,7 @@
 import codecs
 import html
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -78,8 +79,24 @@ VOID = frozenset(
 )
 """Elements without an end tag."""
 
-UNCLOSED = frozenset(["p", "li", "dt", "dd", "td", "th", "tr", "option"])
-"""Elements whose end tag may be left out."""
+_BLOCKS = (
+    "address article aside blockquote details div dl fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header "
+    "hgroup hr main menu nav ol p pre search section table ul"
+)
+UNCLOSED = {
+    name: frozenset(others.split())
+    for name, others in {
+        "p": _BLOCKS,
+        "li": "li",
+        "dt": "dt dd",
+        "dd": "dt dd",
+        "td": "td th tr tbody tfoot",
+        "th": "td th tr tbody tfoot",
+        "tr": "tr tbody tfoot",
+        "option": "option optgroup",
+    }.items()
+}
+"""Elements whose end tag may be left out, each with those that end it when they begin."""
 
 _META = re.compile(r"<meta\s[^>]*>", re.IGNORECASE)
 _IN_CONTENT = re.compile(r"charset\s*=\s*([\w.:-]+)", re.IGNORECASE)
@@ -148,6 +165,7 @@ class HypertextDocument:
     def __init__(self, text: str, language: str | None = None) -> None:
         self._language = language
         self._tokens = list(tokens(text, is_html=True))
+        self._ends = _ends(self._tokens)
         self._places: list[_Place] = []
         self._read()
         self.segments: Sequence[Segment] = [place.inline.segment for place in self._places]
@@ -221,27 +239,33 @@ class HypertextDocument:
 
     def _end_of(self, number: int) -> int:
         """Return the number of the token after an element; that after its first tag if it is not closed."""
-        name, depth = self._tokens[number].name.lower(), 0
-        if name in VOID:
-            return number + 1
-        for place in range(number, len(self._tokens)):
-            token = self._tokens[place]
-            if token.name.lower() == name:
-                depth += (token.kind == "open") - (token.kind == "close")
-                if depth == 0:
-                    return place + 1
-        return self._next_of(number) if name in UNCLOSED else number + 1
+        if number in self._ends:
+            return self._ends[number]
+        return self._next_of(number) if self._tokens[number].name.lower() in UNCLOSED else number + 1
 
     def _next_of(self, number: int) -> int:
-        """Return the number of the token at which an element without end tag ends: one like it, or the end of its parent."""
-        name, depth = self._tokens[number].name.lower(), 0
-        for place in range(number + 1, len(self._tokens)):
+        """Return the number of the token at which an element without end tag ends: a block after it, or its parent's end."""
+        ends_it = UNCLOSED[self._tokens[number].name.lower()]
+        place = number + 1
+        while place < len(self._tokens):
             token = self._tokens[place]
-            if depth == 0 and (token.kind == "close" or (token.kind == "open" and token.name.lower() == name)):
-                return place
-            if token.name.lower() not in VOID:
-                depth += (token.kind == "open") - (token.kind == "close")
-        return len(self._tokens)
+            if token.kind == "close" or (token.kind in ("open", "empty") and token.name.lower() in ends_it):
+                break
+            place = self._ends.get(place, place + 1)
+        return place
+
+
+def _ends(of: Sequence[Token]) -> dict[int, int]:
+    """Return the number of the token after each element that is closed, by the number of its first tag."""
+    ends: dict[int, int] = {}
+    begun: dict[str, list[int]] = defaultdict(list)
+    for number, token in enumerate(of):
+        name = token.name.lower()
+        if token.kind == "open" and name not in VOID:
+            begun[name].append(number)
+        elif token.kind == "close" and begun[name]:
+            ends[begun[name].pop()] = number + 1
+    return ends
 
 
 def says_no(tag: str) -> bool:
