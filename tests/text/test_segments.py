@@ -114,6 +114,18 @@ def test_what_stands_between_sentences_stays_byte_for_byte() -> None:
     assert joined(text, parts, ["1", "2", "3"]) == "  1\u00a0 2\r\n\r\n\t3\n"
 
 
+@pytest.mark.parametrize("unit", [".", "?", "Mr. ", "U.S. ", "“1. X ", "z. B. "])
+def test_long_texts_of_points_that_may_end_sentences_are_cut(unit: str) -> None:
+    text = unit * (100_000 // len(unit))
+    parts = segments(text)
+    assert joined(text, parts, [one.text for one in parts]) == text
+
+
+def test_white_space_before_a_closing_quote_ends_no_sentence() -> None:
+    text = "«Go." + " " * 50_000 + "»"
+    assert segments(text, split="punctuation")[0].text == "«Go."
+
+
 @pytest.mark.parametrize("split", ["sentences", "punctuation", "lines", "none"])
 def test_signs_around_a_sentence_are_no_part_of_it(split: str) -> None:
     for text, inside in (

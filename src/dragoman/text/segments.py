@@ -25,11 +25,14 @@ _AROUND = re.compile(rf"(?:\s|{SIGN})+")
 _LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 _CLOSING = "\"'“”’»)]}›」』）】》"
 _OPENING = "\"'“‘«([{‹„¿¡「『（【《—–-"
+_SIGNS = "[.!?…؟۔।॥]"
 _END = re.compile(
-    rf"(?P<signs>[.!?…؟۔।॥]+)(?:[{re.escape(_CLOSING)}]|\s»)*(?P<space>\s+)[{re.escape(_OPENING)}\s]*(?=(?P<next>[^\s»]))"
+    rf"(?<!{_SIGNS})(?P<signs>{_SIGNS}+)(?:[{re.escape(_CLOSING)}]|\s»)*(?P<space>\s++)"
+    rf"[{re.escape(_OPENING)}\s]*(?=(?P<next>[^\s»]))"
     rf"|[。！？｡]+[{re.escape(_CLOSING)}]*\s*"
 )
-_WORD = re.compile(r"[\w.’'-]*\Z")
+"""The end of a sentence: looked for from the first of several signs, and with all white space, so that no sign is read twice."""
+_IN_WORD = re.compile(r"[\w.’'-]")
 _PAUSE = re.compile(r"[;:,،؛，、；：—–]\s*")
 
 _TITLES = {
@@ -120,7 +123,7 @@ def _sentences(text: str, area: Segment, language: str | None) -> Iterator[Segme
     for found in _END.finditer(text, area.start, area.end):
         if found["signs"] is None:
             last = found.end()
-        elif _ends(text[first : found.start()], found, language):
+        elif _ends(text, first, found, language=language):
             last = found.end("space")
         else:
             continue
@@ -129,16 +132,21 @@ def _sentences(text: str, area: Segment, language: str | None) -> Iterator[Segme
     yield from _stripped(text, first, area.end)
 
 
-def _ends(before: str, found: re.Match[str], language: str | None) -> bool:
-    """Tell whether signs end the sentence that begins with `before`."""
+def _ends(text: str, first: int, found: re.Match[str], *, language: str | None) -> bool:
+    """Tell whether signs end the sentence that begins at `first`; only the word before them is read."""
     following = found["next"]
     if following.islower():
         return False
     if found["signs"] != ".":
         return True
-    match = _WORD.search(before)
-    word = (match[0] if match else "").lstrip("-'’.")
-    whole = word == before.strip(_OPENING)
+    start = found.start()
+    while start > first and _IN_WORD.match(text, start - 1):
+        start -= 1
+    written = text[start : found.start()]
+    word = written.lstrip("-'’.")
+    while start > first and text[start - 1] in _OPENING:
+        start -= 1
+    whole = start == first and written.strip(_OPENING) == word
     if word.replace(".", "").isdigit():
         return not (whole or (_base(language) in ("de", None) and len(word) < 3))
     if len(word) == 1 and word.isalpha() and (word.isupper() or _base(language) == "de" or whole):
