@@ -18,6 +18,13 @@ def test_soup_is_cut_without_loss():
     assert "".join(token.raw for token in tokens(soup, is_html=True)) == soup
 
 
+@pytest.mark.parametrize("begun", ["<![CDATA[", "<?php ", "<!a "])
+def test_many_beginnings_without_an_end_are_text(begun: str):
+    markup = "<![CDATA[1]]><?2?><!A 3><p>" + begun * 100_000
+    raws = [token.raw for token in tokens(markup, is_html=True)]
+    assert raws == ["<![CDATA[1]]>", "<?2?>", "<!A 3>", "<p>", begun * 100_000]
+
+
 def test_attributes_are_read_and_written():
     assert attribute("<a b='1 &amp; 2' c=3>", "b") == "1 & 2"
     assert attribute("<a b='1'>", "c") is None

@@ -13,11 +13,13 @@ DEEPEST = 400
 """Number of elements inside one another beyond which a file is refused."""
 
 _TAG = re.compile(
-    r"(?P<comment><!--.*?(?:-->|\Z))|(?P<data><!\[CDATA\[(?P<inside>.*?)\]\]>)|(?P<other><\?.*?\?>|<![A-Za-z][^>]*>)"
+    r"(?P<comment><!--.*?(?:-->|\Z))|(?P<begun><!\[CDATA\[|<\?|<![A-Za-z])"
     r"|</(?P<close>[A-Za-z_][^\s/<>]*)[^<>]*>"
     r"|<(?P<open>[A-Za-z_][^\s/<>]*)(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>",
     re.DOTALL,
 )
+_ENDS = {"<![CDATA[": "]]>", "<?": "?>"}
+"""How what begins like this ends; declarations such as `<!DOCTYPE` end with ">"."""
 _RAW = re.compile(r"<(script|style|textarea|title|xmp|noscript|iframe)\b", re.IGNORECASE)
 _ENCODING = re.compile(rb"""<\?xml[^>]*?\bencoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
 
@@ -82,25 +84,32 @@ def tokens(text: str, *, is_html: bool = False) -> Iterator[Token]:
     >>> [(one.kind, one.raw) for one in tokens("a<br/><b>c</b>")]
     [('text', 'a'), ('empty', '<br/>'), ('open', '<b>'), ('text', 'c'), ('close', '</b>')]
     """
-    place = 0
-    while found := _TAG.search(text, place):
+    place, last = 0, {end: text.rfind(end) for end in (">", *_ENDS.values())}
+    searched = 0
+    while found := _TAG.search(text, searched):
+        searched = found.end()
+        if found["begun"]:
+            end = _ENDS.get(found["begun"], ">")
+            if searched > last[end]:
+                continue  # a text that looks like the beginning of one
+            searched = text.index(end, searched) + len(end)
         if found.start() > place:
             yield Token("text", text[place : found.start()])
-        place = found.end()
-        raw = found[0]
+        raw = text[found.start() : searched]
+        place = searched
         if found["open"]:
             yield Token("empty" if raw.endswith("/>") else "open", raw, found["open"])
             if is_html and (inside := _RAW.match(raw)) and not raw.endswith("/>"):
-                end = re.compile(f"</{inside[1]}", re.IGNORECASE).search(text, place)
-                until = end.start() if end else len(text)
+                closing = re.compile(f"</{inside[1]}", re.IGNORECASE).search(text, place)
+                searched = closing.start() if closing else len(text)
                 kind: Literal["text", "other"] = "text" if inside[1].lower() in ("title", "textarea") else "other"
-                if until > place:
-                    yield Token(kind, text[place:until])
-                place = until
+                if searched > place:
+                    yield Token(kind, text[place:searched])
+                place = searched
         elif found["close"]:
             yield Token("close", raw, found["close"])
         else:
-            yield Token("text" if found["data"] and not is_html else "other", raw)
+            yield Token("text" if raw.startswith("<![CDATA[") and not is_html else "other", raw)
     if place < len(text):
         yield Token("text", text[place:])
 
