@@ -48,6 +48,10 @@ def test_specifiers_and_variables_of_many_languages_are_placeholders(text: str):
     assert re.sub("[ x]", "", "".join(found)) == re.sub("[ x]", "", text)
 
 
+def test_an_address_is_found_behind_a_long_text_without_spaces():
+    assert [one.text for one in placeholders("字" * 300_000 + " a.b+c@d-e.org")] == ["a.b+c@d-e.org"]
+
+
 def test_signs_of_percent_are_no_placeholders():
     for text in (
         "a 50 % discount",

@@ -20,7 +20,8 @@ _MARKER = r"(?:(?<![\d%])|(?<=%\d))%L?([1-9]\d?)(?![\d.,]*\d|\$)"
 """A marker of Qt, such as `%1`, or a percentage that is written before its number, as in Turkish."""
 _KINDS = (
     ("address", r"(?:https?|ftp)://[^\s<>\"'“”]*[^\s<>\"'“”.,;:!?)\]}…]|www\.[^\s<>\"'“”]*[^\s<>\"'“”.,;:!?)\]}…]"),
-    ("mail", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
+    # Of the name, as many characters as RFC 5321 allows, or each letter of a long text would look for an @ to the end.
+    ("mail", r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+"),
     (
         "brackets",
         r"\{\{[^{}\n]{1,80}\}\}|[$#%]\{[^{}\n]{1,80}\}|\{%[^{}\n]{1,80}%\}|\{ ?\$[\w.-]{1,40} ?\}|\{[\w.:!,#-]{0,40}\}"
