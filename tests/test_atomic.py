@@ -24,10 +24,17 @@ def test_an_old_file_stays_whole_where_writing_fails(tmp_path: Path, monkeypatch
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(InputError, match="No space left on device"):
+    with pytest.raises(InputError, match=r"No space left on device\); make room"):
         write_output(path, b"new")
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("name", ["x" * 255, "字" * 85, "x" + "ữ" * 84], ids=["x", "three bytes", "cut within"])
+def test_a_file_may_have_the_longest_name(tmp_path: Path, name: str) -> None:
+    check_output(tmp_path / name)
+    write_output(tmp_path / name, b"content")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from errno import EISDIR
+from errno import EDQUOT, EISDIR, ENOSPC
 from pathlib import Path
 from stat import S_IMODE
 
@@ -13,6 +13,8 @@ from dragoman.errors import InputError
 
 SUFFIX = ".partial"
 """Suffix of every temporary file, whose name also starts with a dot."""
+_NAMED = 200
+"""Number of bytes of a name that its temporary file has too; most file systems take names of 255."""
 
 
 @contextmanager
@@ -73,7 +75,9 @@ def check_output(path: Path) -> None:
 
 def _refusal(path: Path, error: OSError) -> InputError:
     """Return the error that says why a file cannot be written."""
-    return InputError(f"{path} cannot be written ({error.strerror}); check that its folder exists and is writable")
+    is_full = error.errno in (ENOSPC, EDQUOT)
+    advice = "make room, or choose another place" if is_full else "check that its folder exists and is writable"
+    return InputError(f"{path} cannot be written ({error.strerror}); {advice}")
 
 
 def give_usual_mode(path: Path) -> None:
@@ -109,7 +113,8 @@ def _replace_folder(temporary: Path, path: Path) -> None:
 
 def _temporary(path: Path) -> Path:
     """Return a new name in the folder of `path`."""
-    return path.parent / f".{path.name}.{secrets.token_hex(4)}{SUFFIX}"
+    name = os.fsencode(path.name)[:_NAMED].decode(errors="ignore")
+    return path.parent / f".{name}.{secrets.token_hex(4)}{SUFFIX}"
 
 
 def _remove(path: Path) -> None:
