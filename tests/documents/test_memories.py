@@ -131,6 +131,14 @@ def test_files_that_are_no_memory_are_refused(tmp_path: Path):
             open_memory(tmp_path / name, languages).exact("a")
 
 
+def test_what_does_not_fit_into_a_full_memory_asks_for_room(tmp_path: Path):
+    memory = open_memory(tmp_path / "m.sqlite", LANGUAGES)
+    memory._run("PRAGMA max_page_count = 4")
+    with pytest.raises(InputError, match="make room"):
+        memory.keep([(f"word {number}" * 20, "x") for number in range(1000)], confirmed=True)
+    assert len(memory) == 0
+
+
 @pytest.mark.parametrize("line", ["a", "a\t", "\tb", "a\tb\tc"])
 def test_a_line_that_is_no_pair_is_refused(line: str):
     with pytest.raises(InputError, match=r"line 2 of t\.tsv"):

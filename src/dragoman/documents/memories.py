@@ -156,7 +156,9 @@ class Memory:
 
     def _unusable(self, error: sqlite3.Error) -> InputError:
         """Return what is said of a file that cannot be used."""
-        return InputError(f"{self._place} cannot be used as a translation memory ({error}); give another .sqlite file")
+        is_full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+        advice = "make room, or give another .sqlite file" if is_full else "give another .sqlite file"
+        return InputError(f"{self._place} cannot be used as a translation memory ({error}); {advice}")
 
 
 def open_memory(path: Path, languages: tuple[str, str]) -> Memory:
