@@ -87,6 +87,13 @@ def test_bytes_that_are_not_utf8_are_named_with_their_line(tmp_path: Path) -> No
         list(read_lines(path))
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_a_file_in_utf16_is_recognised(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "text").write_bytes("\ufeffone\ntwo\n".encode(encoding))
+    with pytest.raises(CorpusError, match=r"text, line 1 .*the file is UTF-16; convert it.*iconv -f UTF-16 -t UTF-8"):
+        list(read_lines(tmp_path / "text"))
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"there is no file .*nowhere; check its path, and `data\.root`"):
         next(read_lines(tmp_path / "nowhere"))

@@ -3,6 +3,7 @@
 import gzip
 import lzma
 import zlib
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator
 from io import BufferedIOBase
 from pathlib import Path
@@ -26,6 +27,8 @@ LONGEST_EXAMPLE = 500
 """Maximum characters of an example of a line that cannot be read."""
 NOT_UTF8 = "convert the file to UTF-8"
 """What to do about a line that is not."""
+_UTF16 = "the file is UTF-16; convert it to UTF-8, for example with iconv -f UTF-16 -t UTF-8"
+"""What to do about a file that begins as UTF-16 does, as spreadsheets save text."""
 
 LONGEST_LINE = 1 << 24
 """Maximum bytes of a line; a longer one means that the file does not contain sentences."""
@@ -44,7 +47,8 @@ def read_lines(path: Path, report: Report = refuse) -> Iterator[str]:
             text = line.decode("utf-8", "replace")
             what = f"is not UTF-8 text (at its byte {error.start + 1})"
             example = Example(number, (text[:LONGEST_EXAMPLE],))
-            report(Finding("invalid-utf8", "error", what, NOT_UTF8, str(path), number, examples=(example,)))
+            advice = _UTF16 if number == 1 and line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else NOT_UTF8
+            report(Finding("invalid-utf8", "error", what, advice, str(path), number, examples=(example,)))
         yield text.removesuffix("\r")
 
 
