@@ -56,6 +56,9 @@ def test_a_stopped_and_resumed_run_is_the_unbroken_one_bit_for_bit(tmp_path: Pat
         for run in ("broken", "whole")
     ]
     assert steps[0] == steps[1]
+    (tmp_path / "whole" / "training" / "last.safetensors").unlink()
+    with pytest.raises(DragomanError, match=r"last.safetensors is missing"):
+        fit_classifier(recipe, tmp_path / "whole", resume=True)
 
 
 def test_the_loss_is_summed_over_documents():

@@ -106,6 +106,14 @@ def test_a_damaged_checkpoint_is_not_resumed_from(run: Path, tmp_path: Path, dam
     assert f"{run / 'training' / 'last.safetensors'} is damaged" in sentence
 
 
+def test_a_run_whose_checkpoint_is_gone_does_not_begin_again(run: Path):
+    before = (run / "model.safetensors").read_bytes()
+    (run / "training" / "last.safetensors").unlink()
+    sentence = refusal("train", "--resume", run, "--set", "training.steps=30")
+    assert f"{run / 'training' / 'last.safetensors'} is missing" in sentence
+    assert (run / "model.safetensors").read_bytes() == before
+
+
 def test_best_weights_that_are_damaged_are_replaced_by_the_same_ones_before_a_run_is_resumed(run: Path):
     flip(run / "model.safetensors")
     found = dragoman("train", "--resume", run, "--set", "training.steps=21")

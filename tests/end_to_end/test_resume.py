@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.tiny import dragoman, process, recipe_file
 
+from dragoman.data.ledger import remove_recorded
 from dragoman.training.checkpoint import load_tensors
 from dragoman.training.reports import MetricsFile
 
@@ -101,7 +102,7 @@ def test_a_run_killed_before_it_was_saved_begins_again(tmp_path: Path):
     path = recipe_file(tmp_path, "rnn", "training.steps=4")
     assert dragoman("train", path, "--out", tmp_path / "run").code == 0
     whole = weights(tmp_path / "run"), steps(tmp_path / "run")
-    (tmp_path / "run" / "training" / "last.safetensors").unlink()
+    remove_recorded(tmp_path / "run", tmp_path / "run" / "training" / "last.safetensors")
     assert dragoman("train", path, "--out", tmp_path / "run", "--resume").code == 0
     assert (weights(tmp_path / "run"), steps(tmp_path / "run")) == whole
 

@@ -9,6 +9,7 @@ from tests.jobs.test_train import Ear
 from tests.tiny import Trained, dragoman, recipe, recipe_file, refusal
 from torch import Tensor
 
+from dragoman.data.ledger import remove_recorded
 from dragoman.errors import RunError, SettingsError, TextError
 from dragoman.jobs.train import fit
 from dragoman.runs.folder import open_run
@@ -137,7 +138,7 @@ def test_a_resumed_run_needs_nothing_of_where_it_started(trained: Trained, tmp_p
     first.rename(tmp_path / "away")
     longer = given.model_copy(update={"training": given.training.model_copy(update={"steps": 3})})
     assert fit(longer, tmp_path / "run", resume=True).step == 3
-    (tmp_path / "run" / "training" / "last.safetensors").unlink()
+    remove_recorded(tmp_path / "run", tmp_path / "run" / "training" / "last.safetensors")
     with pytest.raises(RunError, match="there is no run folder"):
         fit(longer, tmp_path / "run", resume=True)
     (tmp_path / "away").rename(first)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from dragoman.errors import RunError
+from dragoman.errors import DamagedError, RunError
 from dragoman.training.files import RunFiles
 
 
@@ -33,6 +33,16 @@ def test_what_another_run_wrote_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="belongs to another run"):
         other.load(other.weights)
     RunFiles(tmp_path).load(one.weights)  # a run from before runs had an identity
+
+
+def test_a_checkpoint_that_was_saved_and_is_gone_is_not_taken_for_one_that_never_was(tmp_path: Path) -> None:
+    files = RunFiles(tmp_path)
+    assert not files.resumable()
+    files.save(files.last, {"weight": torch.zeros(1)}, {})
+    assert files.resumable()
+    files.last.unlink()
+    with pytest.raises(DamagedError, match=r"last.safetensors is missing.*restore.*`model.start_from.whole`"):
+        files.resumable()
 
 
 def test_the_hint_says_whether_there_is_something_to_go_back_to(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def fit_classifier(
         )
         trainer = _assembled(run, train, chosen, listener=listener)
         trainer.files = replace(trainer.files, check_ours=lock.check)
-        resuming = begun is not None and run.files.last.exists()
+        resuming = begun is not None and run.files.resumable()
         run.save()
         progress = train_for_a_session(trainer, seed=recipe.seed, resuming=resuming)
         if progress.finished:

@@ -128,7 +128,7 @@ def _lead(
             check_shared(run.recipe, world.size, begun=known)
             if recipe.auto:
                 check_machine(run.recipe, device, world.size)
-            resuming = known and run.files.last.exists()
+            resuming = known and run.files.resumable()
             trainer = assemble(run, listener, resuming=resuming, encoders=encoders)
             trainer.files = replace(trainer.files, check_ours=lock.check)
             run = with_choices(run, trainer, {**(about or {}), **({"launch": launch_of()} if launch_of() else {})})

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from dragoman.data.ledger import check, remove_recorded
-from dragoman.errors import RunError
+from dragoman.errors import DamagedError, RunError
 from dragoman.training.checkpoint import load_tensors, own_tensors, save_tensors
 from dragoman.training.reports import MetricsFile
 
@@ -70,6 +70,22 @@ class RunFiles:
         self.check_ours()
         own = {} if self.identity is None else {RUN: self.identity}
         save_tensors(path, tensors, {**metadata, **own}, run=self.folder)
+
+    def resumable(self) -> bool:
+        """Tell whether there is a checkpoint to resume from, as there is none before the first save.
+
+        Raises DamagedError where one was saved but is gone: training that began again would replace the best weights.
+        """
+        if self.last.exists():
+            return True
+        try:
+            self.check_recorded(self.last)
+        except DamagedError:
+            raise DamagedError(
+                f"{self.last} is missing, so training cannot be resumed; restore it from an intact copy, or start a new run from "
+                "these weights with `model.start_from.whole`"
+            ) from None
+        return False
 
     def recovery_hint(self) -> str:
         """Say what is left of training that diverged, and what to do."""
