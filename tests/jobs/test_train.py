@@ -1,8 +1,10 @@
 """The whole job of training."""
 
+import json
 import os
 import signal
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -141,6 +143,17 @@ def test_a_run_that_was_there_is_not_continued_because_torchrun_tries_again(
     for number in (0, 1):
         with pytest.raises(RunError, match="already holds a run"):
             attempt("none_2", number, 4)
+
+
+def test_the_machine_that_is_left_goes_on_once_the_lock_of_the_lost_one_expires(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "mine")
+    monkeypatch.setattr("dragoman.runs.lock.STALE", 0.5)
+    assert fit(recipe("rnn", "training.steps=1"), tmp_path / "run").step == 1
+    table = {"token": "other", "host": "lost", "pids": [7], "time": time.time()}
+    (tmp_path / "run" / ".lock").write_text(json.dumps(table), encoding="utf-8")
+    assert fit(recipe("rnn", "training.steps=2"), tmp_path / "run").step == 2
 
 
 @pytest.mark.parametrize("resume", [False, True])

@@ -136,6 +136,35 @@ def test_one_process_alone_trains_into_a_run(tmp_path: Path):
     assert not (tmp_path / "run").exists()
 
 
+def test_who_knows_that_a_machine_was_lost_waits_until_its_lock_expires(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(module, "STALE", 0.5)
+    monkeypatch.setattr(module, "POLL", 0.01)
+    foreign(tmp_path / LOCK, host="elsewhere", age=0, pids=(7,))
+    said: list[str] = []
+    with run_lock(tmp_path, lost=said.append) as mine:
+        assert mine.refresh(now=True)
+    assert len(said) == 1 and "process 7 on elsewhere" in said[0]
+
+
+def test_who_takes_a_living_machine_for_lost_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "STALE", 0.2)
+    monkeypatch.setattr(module, "REFRESH", 0.1)
+    monkeypatch.setattr(module, "POLL", 0.01)
+    foreign(tmp_path / LOCK, host="elsewhere", age=-60)  # as if it went on giving signs of life
+    with pytest.raises(RunError, match=r"is in use: .* elsewhere"), run_lock(tmp_path, lost=lambda _: None):
+        pass
+    assert json.loads((tmp_path / LOCK).read_text(encoding="utf-8"))["token"] == "other"
+
+
+def test_a_process_of_this_machine_is_never_taken_for_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "POLL", 10**6)  # which waiting would take
+    refused = pytest.raises(RunError, match="is in use")
+    with run_lock(tmp_path / "run"), refused, run_lock(tmp_path / "run", lost=lambda _: None):
+        pass
+
+
 def test_a_copy_of_a_folder_in_use_is_free(tmp_path: Path):
     with run_lock(tmp_path / "run"):
         shutil.copytree(tmp_path / "run", tmp_path / "copy")

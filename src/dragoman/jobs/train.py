@@ -121,9 +121,11 @@ def _lead(
     device = choose_device(recipe.training.device)
     with ExitStack() as until_the_end:
         with world.warned_of_failure():
-            known = (resume or _goes_on(folder)) and folder.exists()
+            restarted = _goes_on(folder)
+            known = (resume or restarted) and folder.exists()
             check_machine(recipe, device, world.size)
-            lock = until_the_end.enter_context(run_lock(folder))
+            # The first process may have been on a machine that is lost; its lock outlives it for a while.
+            lock = until_the_end.enter_context(run_lock(folder, lost=listener.say if restarted else None))
             run = reopen(recipe, folder, listener) if known else prepare(recipe, folder, listener, codecs=codecs)
             check_shared(run.recipe, world.size, begun=known)
             if recipe.auto:

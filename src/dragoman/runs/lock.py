@@ -9,7 +9,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,8 @@ STALE = 180.0
 """Seconds without a heartbeat after which another machine's lock expires (its clock should be roughly right)."""
 REFRESH = 15.0
 """Seconds between heartbeats."""
+POLL = 0.5
+"""Seconds between looks at a lock that is about to expire."""
 LOCK = ".lock"
 """Lock file of a run folder."""
 FOLDERS = (".", "training", "checkpoints")
@@ -30,17 +32,18 @@ FOLDERS = (".", "training", "checkpoints")
 
 
 @contextmanager
-def run_lock(folder: Path) -> Iterator["Claim"]:
+def run_lock(folder: Path, *, lost: Callable[[str], object] | None = None) -> Iterator["Claim"]:
     """Prevent other processes from training into the run `folder` within a `with` block.
 
     The folder is created if missing, and deleted again if nothing was written to it. Temporary files left by a killed
-    process are deleted. Raises RunError if another process holds the lock, or the folder cannot be written.
+    process are deleted. Raises RunError if another process holds the lock, or the folder cannot be written. With `lost`, a
+    holder on another machine is taken to be lost: `lost` is told so, and the lock is taken over once it has expired.
     """
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{folder} is a file; choose another folder with --out")
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
-        mine = _claim_run(folder)
+        mine = _claim_run(folder, lost)
         with _signs_of_life(mine):
             for inner in FOLDERS:
                 remove_temporary_files(folder / inner)
@@ -146,17 +149,31 @@ def stale(path: Path) -> bool:
     return time.time() - float(table["time"]) > STALE
 
 
-def _claim_run(folder: Path) -> Claim:
+def _claim_run(folder: Path, lost: Callable[[str], object] | None) -> Claim:
     """Acquire the lock of a run folder. Raises RunError if another process holds it, or the folder is not writable."""
-    try:
-        mine = claim(folder / LOCK)
-    except OSError as error:
-        raise RunError(
-            f"the run folder {folder} cannot be written ({error.strerror}); choose another with --out"
-        ) from None
-    if mine is None:
-        raise RunError(_in_use(folder))
-    return mine
+    until = time.monotonic() + STALE + REFRESH
+    while True:
+        try:
+            mine = claim(folder / LOCK)
+        except OSError as error:
+            raise RunError(
+                f"the run folder {folder} cannot be written ({error.strerror}); choose another with --out"
+            ) from None
+        if mine is not None:
+            return mine
+        table = _read(folder / LOCK)
+        if lost is None or (table and _is_here(table)) or time.monotonic() > until:
+            raise RunError(_in_use(folder))
+        if table:
+            lost(
+                f"Waiting until process {table['pids'][0]} on {table['host']} has given no sign of life for {STALE:.0f} s."
+            )
+            lost = _ignore
+        time.sleep(POLL)
+
+
+def _ignore(_: str) -> None:
+    """Say nothing more."""
 
 
 @contextmanager
