@@ -54,8 +54,16 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 def write_output(path: Path, content: bytes) -> None:
     """Write a file that the user named. Raises InputError if that is impossible."""
+    with replacing_output(path) as temporary:
+        temporary.write_bytes(content)
+
+
+@contextmanager
+def replacing_output(path: Path) -> Iterator[Path]:
+    """Replace a file that the user named as `replacing` does. Raises InputError if that is impossible."""
     try:
-        write_bytes(path, content)
+        with replacing(path) as temporary:
+            yield temporary
     except OSError as error:
         raise _refusal(path, error) from None
 

@@ -1,6 +1,7 @@
 """Back-translation: monolingual text becomes pairs, which a run of the other direction learns from."""
 
 import json
+import tracemalloc
 from math import inf, nan
 from pathlib import Path
 from shutil import rmtree
@@ -79,6 +80,18 @@ def test_where_nothing_was_translated_no_share_of_it_is_advised(trained: Trained
     with pytest.raises(InputError, match=r"no line has a translation; give .* or other text") as found:
         translated(trained("rnn", *BACK), text, tmp_path / "pairs.tsv")
     assert "--" not in str(found.value)
+
+
+def test_the_pairs_of_a_large_text_are_never_in_memory_together(trained: Trained, text: Path, tmp_path: Path) -> None:
+    run, out = trained("rnn", *BACK), tmp_path / "pairs.tsv"
+    translated(run, text, out)
+    row = json.dumps({"sentence": 0, "source": "Vâng. " * 2000, "target": "Yes. " * 2000, "score": -1.0})
+    (folder_of(out) / "1.jsonl").write_text(f"{row}\n" * 2000, encoding="utf-8")
+    tracemalloc.start()
+    assert translated(run, text, out, resume=True).pairs == 2000
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < out.stat().st_size / 2
 
 
 def test_samples_are_drawn_by_the_seed(trained: Trained, text: Path, tmp_path: Path) -> None:

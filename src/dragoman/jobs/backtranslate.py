@@ -7,7 +7,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from dragoman.atomic import write_output
+from dragoman.atomic import replacing_output
 from dragoman.data.corpus import Pair, read_pairs
 from dragoman.data.filters import FilterSummary, PairFilter
 from dragoman.data.settings import MonolingualSettings
@@ -122,9 +122,8 @@ def backtranslate(
         translated = sum(1 for _ in lines(summary=summary))
         scores = [row["score"] for row in _rows(corpus.path)]
         kept = _chosen(scores, settings)
-        write_output(
-            out, "".join(_line(row) for at, row in enumerate(_rows(corpus.path)) if at in kept).encode("utf-8")
-        )
+        with replacing_output(out) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(_line(row) for at, row in enumerate(_rows(corpus.path)) if at in kept)
     return Backtranslated(summary, translated - len(scores), len(scores) - len(kept), len(kept))
 
 
