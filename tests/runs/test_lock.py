@@ -199,9 +199,10 @@ def test_a_folder_that_was_written_to_stays_without_its_lock(tmp_path: Path):
 
 def test_what_a_killed_process_left_is_swept(tmp_path: Path):
     foreign(tmp_path / LOCK, host=socket.gethostname(), age=0, pids=(dead(),))
-    (tmp_path / "training").mkdir()
-    left = [tmp_path / ".source.json.7.partial", tmp_path / "training" / ".last.safetensors.7.partial"]
+    names = ("source.json", "training/last.safetensors", "distilled/1.place", "mixed/general-train-1.jsonl")
+    left = [(tmp_path / name).with_name(f".{Path(name).name}.7.partial") for name in names]
     for path in left:
+        path.parent.mkdir(exist_ok=True)
         path.touch()
     with run_lock(tmp_path):
         assert not any(path.exists() for path in left)

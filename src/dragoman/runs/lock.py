@@ -27,7 +27,7 @@ POLL = 0.5
 """Seconds between looks at a lock that is about to expire."""
 LOCK = ".lock"
 """Lock file of a run folder."""
-FOLDERS = (".", "training", "checkpoints")
+FOLDERS = (".", "training", "checkpoints", "distilled", "mixed")
 """Folders of a run in which a killed process may leave temporary files."""
 
 
