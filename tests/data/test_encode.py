@@ -1,6 +1,8 @@
 """Pairs of text turned into rows."""
 
 import itertools
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -106,6 +108,43 @@ print(sum(one.num_rows for one in rows))
 """
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_the_processes_end_without_a_traceback_when_the_one_that_started_them_does(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    program = tmp_path / "train.py"
+    program.write_text(STOPPED, encoding="utf-8")
+    pipe, session = subprocess.PIPE, {"start_new_session": True}
+    with subprocess.Popen([sys.executable, program], stdout=pipe, stderr=pipe, text=True, **session) as running:
+        assert running.stdout is not None and running.stdout.readline() == "idle\n"
+        if number == signal.SIGINT:
+            os.killpg(running.pid, number)  # as a terminal does
+        else:
+            running.send_signal(number)
+        output, errors = running.communicate(timeout=60)  # when the last has ended that could still write
+        assert output == "" and "Traceback" not in errors
+
+
+STOPPED = """
+import time
+from dragoman.data import encode
+from dragoman.text.codec import learn_codec
+from dragoman.text.settings import WordsSettings
+encode.ROWS_PER_BATCH = 4
+codec = learn_codec(WordsSettings(minimum_count=1), ["the cat"])
+def rows():
+    yield from [encode.Row("the cat", "the")] * 40
+    time.sleep(1)
+    print("idle", flush=True)
+    time.sleep(300)
+try:
+    list(encode.encode_all(rows(), (codec, codec), encode.Encoders(2)))
+except KeyboardInterrupt:
+    pass
+"""
+
+
 def test_a_corpus_is_not_read_ahead_without_bound(codecs: tuple[Codec, Codec], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ROWS_PER_BATCH", 1)
     monkeypatch.setattr(module, "ProcessPoolExecutor", Here)
@@ -141,7 +180,7 @@ class Here:
 
     started = 0
 
-    def __init__(self, workers: int, context: object) -> None:
+    def __init__(self, workers: int, context: object, initializer: object) -> None:
         Here.started = 1
 
     def __enter__(self) -> "Here":

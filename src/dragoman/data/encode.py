@@ -1,7 +1,10 @@
 """Pairs of text turned into rows of the store, in several processes where that pays."""
 
 import multiprocessing
+import os
+import signal
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -84,11 +87,11 @@ Submit = Callable[[list[Row]], "Future[Any]"]
 
 @contextmanager
 def own_processes(codecs: tuple[Codec, Codec], count: int) -> Iterator[Submit]:
-    """Start processes on this machine, which end with the block. CorpusError if one of them dies."""
-    with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as pool:
+    """Start processes on this machine, which end with the block, or with this process. CorpusError if one of them dies."""
+    with ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), initializer=_end_with_parent) as pool:
 
         def submit(rows: list[Row]) -> "Future[Any]":
-            with _apart_from_the_program():  # submitting starts the processes
+            with _apart_from_the_program(), _deaf_to_interrupts():  # submitting starts the processes
                 return pool.submit(encode_rows, rows, codecs)
 
         try:
@@ -111,6 +114,31 @@ def _apart_from_the_program() -> Iterator[None]:
         yield
     finally:
         sys.modules["__main__"] = program
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Let processes start to which Ctrl-C means nothing: a terminal sends it to all, but the one that started them ends them."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_with_parent() -> None:
+    """End this process once the one that started it has ended, which can tell nobody if it is killed."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
 
 
 @dataclass(frozen=True)
