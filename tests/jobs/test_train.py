@@ -145,12 +145,17 @@ def test_a_run_that_was_there_is_not_continued_because_torchrun_tries_again(
             attempt("none_2", number, 4)
 
 
+@pytest.mark.parametrize("begun", [True, False])
 def test_the_machine_that_is_left_goes_on_once_the_lock_of_the_lost_one_expires(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    begun: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "mine")
     monkeypatch.setattr("dragoman.runs.lock.STALE", 0.5)
-    assert fit(recipe("rnn", "training.steps=1"), tmp_path / "run").step == 1
+    if begun:
+        assert fit(recipe("rnn", "training.steps=1"), tmp_path / "run").step == 1
+    else:  # it was lost before it had written the run
+        monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+        (tmp_path / "run").mkdir()
     table = {"token": "other", "host": "lost", "pids": [7], "time": time.time()}
     (tmp_path / "run" / ".lock").write_text(json.dumps(table), encoding="utf-8")
     assert fit(recipe("rnn", "training.steps=2"), tmp_path / "run").step == 2

@@ -125,7 +125,7 @@ def _lead(
             known = (resume or restarted) and folder.exists()
             check_machine(recipe, device, world.size)
             # The first process may have been on a machine that is lost; its lock outlives it for a while.
-            lock = until_the_end.enter_context(run_lock(folder, lost=listener.say if restarted else None))
+            lock = until_the_end.enter_context(run_lock(folder, lost=listener.say if restarted or restarts() else None))
             run = reopen(recipe, folder, listener) if known else prepare(recipe, folder, listener, codecs=codecs)
             check_shared(run.recipe, world.size, begun=known)
             if recipe.auto:
