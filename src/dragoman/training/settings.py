@@ -160,11 +160,6 @@ class OptimisationSettings(Settings):
         return self
 
     @property
-    def supervised(self) -> GuidedSettings | None:
-        """Return how a head is supervised; None if none is."""
-        return self.guided if self.guided is not None and self.guided.weight else None
-
-    @property
     def kept_weights(self) -> int:
         """Return how many of the last validations keep their weights, in addition to the best ones."""
         return 0
@@ -243,6 +238,11 @@ class TrainingSettings(OptimisationSettings):
         if self.average > self.keep:
             raise ValueError("`training.average` cannot exceed `training.keep`, the number of weights that are kept")
         return self
+
+    @property
+    def supervised(self) -> GuidedSettings | None:
+        """Return how a head is supervised; None if none is."""
+        return self.guided if self.guided is not None and self.guided.weight else None
 
     @property
     def kept_weights(self) -> int:
