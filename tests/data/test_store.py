@@ -15,7 +15,7 @@ from dragoman.data import store as module
 from dragoman.data.corpus import read_pairs
 from dragoman.data.encode import Encoders
 from dragoman.data.settings import DataSettings, FilterSettings, TsvSettings
-from dragoman.data.store import Store, build_store, fingerprints
+from dragoman.data.store import PAIRS, Store, build_store, fingerprints
 from dragoman.errors import CorpusError
 from dragoman.settings import parse
 from dragoman.text import CharactersSettings, Codec, learn_codecs
@@ -213,12 +213,16 @@ def test_an_encoding_broken_off_leaves_nothing(
 def test_what_a_killed_encoding_left_is_deleted_after_a_day(
     data: DataSettings, codecs: tuple[Codec, Codec], cache: Path
 ) -> None:
-    for name in (".store-old", ".store-new"):
+    for name in (".store-old", ".store-new", ".store-large"):
         (cache / name).mkdir(parents=True)
-    os.utime(cache / ".store-old", (0, 0))
+        (cache / name / PAIRS).touch()
+    os.utime(cache / ".store-old" / PAIRS, (0, 0))
+    for name in (".store-old", ".store-large"):  # into the large one another process has been writing for days
+        os.utime(cache / name, (0, 0))
     build_store(cache, data, data.train, codecs=codecs)
     assert not (cache / ".store-old").exists()
     assert (cache / ".store-new").exists()
+    assert (cache / ".store-large" / PAIRS).exists()
 
 
 def test_a_store_made_meanwhile_by_another_process_is_taken(

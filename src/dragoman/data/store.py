@@ -283,7 +283,8 @@ def _hash(table: dict[str, Any]) -> str:
 
 
 def _forget_abandoned(folder: Path) -> None:
-    """Delete leftovers of encodings that were killed more than a day ago."""
+    """Delete leftovers of encodings that were killed more than a day ago; one that still writes may be older."""
     for path in folder.glob(".store-*"):
-        if time.time() - path.stat().st_mtime > 24 * 3600:
-            shutil.rmtree(path, ignore_errors=True)
+        with suppress(OSError):  # it has just become a store
+            if time.time() - max(one.stat().st_mtime for one in (path, *path.iterdir())) > 24 * 3600:
+                shutil.rmtree(path, ignore_errors=True)
