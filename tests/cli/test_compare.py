@@ -81,6 +81,7 @@ def test_what_failed_before_is_shown_and_not_run_again(tmp_path: Path):
     found = dragoman("compare", arena_file(tmp_path, "seeds=[1]"), "--out", tmp_path / "out")
     assert found.code == 1 and "0 of 3 jobs are done" in found.errors
     assert "Some trainings failed; the table says why. Add --retry to run them again." in found.errors
+    assert "other settings" in found.errors and "another name" in found.errors
     assert [line.split()[0] for line in found.lines] == [*ARENA["systems"], str(tmp_path / "out" / "table.html")]
     assert all(line.endswith("failed: no memory is left") for line in found.lines[:2])
 

@@ -108,6 +108,7 @@ def compare(
     print_path(folder.path / "table.html")
     if any(row.status.startswith("failed") for row in outcome.rows):
         note("Some trainings failed; the table says why. Add --retry to run them again.")
+        note("A system that needs other settings to succeed needs another name with them.")
         raise typer.Exit(1)
 
 
