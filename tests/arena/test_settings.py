@@ -23,6 +23,7 @@ def test_an_arena_is_read_with_its_systems_in_their_order(tmp_path: Path):
         ("budget={}", "`budget` needs exactly one of `minutes`, `flops` and `tokens`"),
         ("budget={minutes: 1, tokens: 5}", "`budget` needs exactly one of"),
         ("seeds=[1, 1]", "`seeds` contains a number twice"),
+        ("search={learning_rates: [1, 0.5, 1.0]}", "`search.learning_rates` contains a number twice"),
         ("systems.both.ensemble=[rnn]", "the system `both`: its `ensemble` needs at least two systems"),
         ("systems.both.recipe=own-files", "the system `both`: it is either an `ensemble` or has a `recipe`"),
         ("systems.rnn={}", "the system `rnn`: it needs a `recipe`, a model in `set`, or an `ensemble`"),

@@ -111,6 +111,8 @@ class ArenaSettings(Settings):
     def _check(self) -> "ArenaSettings":
         if len(set(self.seeds)) != len(self.seeds):
             raise ValueError("`seeds` contains a number twice; list each once")
+        if self.search is not None and len(set(self.search.learning_rates)) != len(self.search.learning_rates):
+            raise ValueError("`search.learning_rates` contains a number twice; list each once")
         for name, system in self.systems.items():
             if system.refusal is not None:
                 raise ValueError(f"the system `{name}`: {system.refusal}")
