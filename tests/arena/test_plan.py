@@ -60,6 +60,12 @@ def test_a_search_comes_first_and_tries_the_systems_own_rate():
     assert plan.runs("rnn")[1].needs == ("rnn/trial-0.5", "rnn/trial-2")
 
 
+@pytest.mark.parametrize("assignment", ["base.training=null", "systems.rnn.set.training=null", "base.training=[3]"])
+def test_training_that_is_no_table_is_refused(assignment: str):
+    with pytest.raises(SettingsError, match=r"the system `rnn`: `training` is .*, but it must be a table of settings"):
+        make_plan(arena(assignment))
+
+
 def test_rates_may_be_written_as_powers_of_ten():
     phases = "base.training.phases=[{after: 0.5, learning_rate: 1e-4}]"
     plan = make_plan(arena("base.training.learning_rate=1e-3", phases, "search={learning_rates: [0.5, 2]}"))

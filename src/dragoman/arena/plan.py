@@ -173,7 +173,10 @@ def _recipe(name: str, system: SystemSettings, base: Mapping[str, Any], *, arena
     table = merge(merge(base, own), with_auto_sections(system.set))
     if "model" not in table:
         raise SettingsError(f"the recipe `{system.recipe}` of the system `{name}` has no `model`; choose another")
-    training = {key: value for key, value in table.get("training", {}).items() if key not in BUDGETS}
+    given = table.get("training", {})
+    if not isinstance(given, Mapping):
+        raise SettingsError(f"the system `{name}`: `training` is {given}, but it must be a table of settings")
+    training = {key: value for key, value in given.items() if key not in BUDGETS}
     training |= {arena.budget.kind: arena.budget.amount(), "threads": arena.threads}
     training.setdefault("learning_rate", 1e-3)
     return {**table, "seed": arena.seeds[0], "training": training}
