@@ -256,8 +256,8 @@ def _in_plain_words(message: str) -> str:
 
 
 def _is_tag(part: object, kind: type[Settings]) -> bool:
-    """Return whether a part of a pydantic location is the tag of a union rather than a setting."""
-    return isinstance(part, str) and part in _tags(kind)
+    """Return whether a part of a pydantic location is the tag of a union, or a member that has none, rather than a setting."""
+    return isinstance(part, str) and (part in _tags(kind) or (part.startswith("function-") and part.endswith("]")))
 
 
 def _tags(kind: Any) -> set[str]:

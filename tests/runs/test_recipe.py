@@ -103,3 +103,11 @@ def test_mistakes_are_placed_in_the_file(tmp_path: Path):
     path = recipe_file(tmp_path, "rnn")
     with pytest.raises(SettingsError, match=r"tiny\.yaml, section `model`, has no setting `hiden`"):
         load_recipe(path, ["model.hiden=3"])
+
+
+@pytest.mark.parametrize("part", ["train", "dev", "test"])
+@pytest.mark.parametrize("corpus", ["null", "7", "train.en"])
+def test_a_corpus_that_is_no_table_is_placed_in_the_words_of_recipes(tmp_path: Path, part: str, corpus: str):
+    with pytest.raises(SettingsError) as found:
+        load_recipe(recipe_file(tmp_path, "rnn"), [f"data.{part}=[{corpus}]"])
+    assert f"`data.{part}.0` is" in str(found.value) and str(found.value).endswith("it must be a table of settings")
