@@ -39,6 +39,13 @@ def test_signs_within_quotes_separate_nothing_and_a_number_may_be_a_name():
         TableDocument(years, "²")
 
 
+def test_a_name_that_several_columns_have_or_an_empty_table_is_refused():
+    with pytest.raises(InputError, match="2 columns `text`; give the number of one: 1, 3"):
+        TableDocument("text,id,text\na,1,b\n", "text")
+    with pytest.raises(InputError, match="no column `text`; it is empty"):
+        TableDocument("", "text")
+
+
 def test_lines_in_a_cell_are_sentences_of_their_own_and_keep_their_ends():
     table = 'id,text\r\n1,"one\r\ntwo"\r\n'
     document = TableDocument(table, "text")

@@ -30,11 +30,10 @@ class TableDocument:
         names = [_value(self._cells[cell], self._delimiter) for cell in rows[0]] if rows else []
         if column.isdecimal() and not (column in names and int(column) > len(names)):
             place, rest = int(column) - 1, rows
-        elif column in names:
+        elif names.count(column) == 1:
             place, rest = names.index(column), rows[1:]
         else:
-            shown = ", ".join(f"`{shorten(name, 20)}`" for name in names[:10])
-            raise InputError(f"{where} has no column `{shorten(column)}`; its first row has {shown}")
+            raise InputError(_not_one(column, names, where))
         if rows and not 0 <= place < len(rows[0]):
             raise InputError(f"{where} has {len(rows[0])} columns, but column {column} was named; columns count from 1")
         chosen = [row[place] for row in rest if place < len(row)]
@@ -49,6 +48,18 @@ class TableDocument:
             if translated is not None:
                 out[cell] = _quoted(rewritten(inline, translated), self._delimiter, was=out[cell])
         return self._before + "".join(out)
+
+
+def _not_one(column: str, names: Sequence[str], where: str) -> str:
+    """Return what is said where a name stands for no column, or for several."""
+    places = [str(number) for number, name in enumerate(names, 1) if name == column]
+    if places:
+        return (
+            f"{where} has {len(places)} columns `{shorten(column)}`; give the number of one: {', '.join(places[:10])}"
+        )
+    shown = ", ".join(f"`{shorten(name, 20)}`" for name in names[:10])
+    advice = f"its first row has {shown}" if shown else "it is empty: give a table with a row of names"
+    return f"{where} has no column `{shorten(column)}`; {advice}"
 
 
 def _cells(text: str, delimiter: str) -> tuple[list[str], list[list[int]]]:
