@@ -69,6 +69,7 @@ class SubtitleDocument:
     def text(self, translations: Sequence[Segment | None]) -> str:
         """Return the text of the file with translated subtitles."""
         out, done = [], 0
+        line_end = "\r\n" if "\r\n" in self._text else "\n"
         for group, translated in zip(self._groups, translations, strict=True):
             if translated is None:
                 continue
@@ -79,7 +80,7 @@ class SubtitleDocument:
                 escape = escaped if self._is_vtt else str
                 fitted = part if cue.inline.segment.breaks else _wrapped(part, several="\n" in was)
                 shown = written(cue.inline, fitted, escape)
-                out += [self._text[done : cue.start], shown.replace("\n", "\r\n" if "\r\n" in self._text else "\n")]
+                out += [self._text[done : cue.start], shown.replace("\n", line_end)]
                 done = cue.end
         return "".join([*out, self._text[done:]])
 
