@@ -350,7 +350,7 @@ class _Projector:
             apart = source[span.start - 1].isspace(), source[span.start].isspace()
             before = text[now.start - 1 : now.start]
             glued = before.isalnum() or (all(apart) and before and not before.isspace())
-            if apart[0] and glued and (now.start < len(text) or not apart[1]):
+            if apart[0] and glued:
                 added.append(now.start)
         if not added:
             return Projection(text, tuple(placed), self.mended)
