@@ -99,6 +99,11 @@ def test_a_tag_alone_keeps_its_spaces():
     assert shown("the old man", "the old man", [Span(4, 4, alone=True)]) == "the |old man"
     assert shown("the old man", "old man the", [Span(4, 4, alone=True)], [(1, 0), (2, 1), (0, 2)]) == "old man the |"
     assert shown("the  man", "man the", [Span(4, 4, alone=True)], [(1, 0), (0, 1)]) == "man the |"
+    assert shown("the  man", "man", [Span(4, 4, alone=True)], [(1, 0)]) == "| man"
+    assert shown("the  man.", "so man", [Span(4, 4, alone=True)], [(1, 1)]) == "so | man"
+    inner = project(align("the  man", "man", [(1, 0)]), [Span(0, 8), Span(4, 4, 0, alone=True)])
+    assert (inner.text, inner.spans) == (" man", (Span(0, 4), Span(0, 0, 0, alone=True)))
+    assert shown("the  (man", "(man", [Span(4, 4, alone=True)], [(1, 0)]) == "|(man"
     assert shown("go  \n", "go  \n", [Span(3, 3, alone=True)]) == "go | \n"
     assert shown("  go", "  go", [Span(1, 1, alone=True)]) == " | go"
     assert shown(" go  ", " đi  ", [Span(1, 4), Span(4, 4, 0, alone=True)]) == " [đi ]| "

@@ -343,22 +343,26 @@ class _Projector:
     def _with_spaces(self, placed: list[Span]) -> Projection:
         """Put spaces beside tags alone that have them in the source."""
         source, text = self.alignment.source, self.alignment.target
-        added: list[int] = []
+        added: set[int] = set()
+        following: dict[int, bool] = {}  # whether all tags alone at a place need a space after them
         for span, now in zip(self.spans, placed, strict=True):
-            if not span.alone or not 0 < span.start < len(source):
+            if not span.alone:
                 continue
-            apart = source[span.start - 1].isspace(), source[span.start].isspace()
-            before = text[now.start - 1 : now.start]
+            apart = [span.start > 0 and source[one : one + 1].isspace() for one in (span.start - 1, span.start)]
+            before, after = text[now.start - 1 : now.start], text[now.start : now.start + 1]
             glued = before.isalnum() or (all(apart) and before and not before.isspace())
-            if apart[0] and glued:
-                added.append(now.start)
-        if not added:
+            added |= {now.start} if apart[0] and glued and span.start < len(source) else set()
+            following[now.start] = following.get(now.start, True) and all(apart) and not glued and after.isalnum()
+        behind = {place for place, needed in following.items() if needed} - added
+        if not added | behind:
             return Projection(text, tuple(placed), self.mended)
-        return _spaced(text, placed, sorted(set(added)), mended=self.mended)
+        return _spaced(text, placed, sorted(added | behind), behind=behind, mended=self.mended)
 
 
-def _spaced(text: str, placed: Sequence[Span], added: Sequence[int], *, mended: int) -> Projection:
-    """Put a space at each of some places: before the tags alone there, and after what ends there."""
+def _spaced(
+    text: str, placed: Sequence[Span], added: Sequence[int], *, behind: Collection[int], mended: int
+) -> Projection:
+    """Put a space at each of some places: after what ends there, and before the tags alone there, or `behind` them."""
     pieces, last = [], 0
     for place in added:
         pieces += [text[last:place], " "]
@@ -366,12 +370,13 @@ def _spaced(text: str, placed: Sequence[Span], added: Sequence[int], *, mended: 
     spans = []
     for span in placed:
         ending = bisect_left(added, span.end)
-        starting = bisect_left(added, span.start + (span.alone or span.start < span.end))
+        starting = bisect_left(added, span.start + (span.start not in behind if span.alone else span.start < span.end))
         start = span.start + starting
         spans.append(replace(span, start=start, end=start if span.start == span.end else span.end + ending))
-    for span in reversed(spans):  # a tag at the end of its parent takes the space into it
-        if span.parent is not None and span.end > spans[span.parent].end:
-            spans[span.parent] = replace(spans[span.parent], end=span.end)
+    for span in reversed(spans):  # a tag at the start or end of its parent takes the space into it
+        if span.parent is not None:
+            around = spans[span.parent]
+            spans[span.parent] = replace(around, start=min(span.start, around.start), end=max(span.end, around.end))
     whole = tuple(spans)
     length = len(text) + len(added)
     if not nests(whole, length):
