@@ -13,6 +13,7 @@ import torch
 import yaml
 import zstandard
 from safetensors import safe_open
+from tests.documents.generated import FORMATS, Spoiler, make
 from tests.fuzz.targets import Target, write_json
 from tests.tiny import recipe, table
 
@@ -23,8 +24,11 @@ from dragoman.data.labelled import read_labelled
 from dragoman.data.ledger import LEDGER, sealed
 from dragoman.data.settings import DataSettings
 from dragoman.doctor.examine import examine
+from dragoman.documents.glossaries import read_glossary
+from dragoman.documents.reading import Reading
 from dragoman.inference.ctranslate2.folder import MANIFEST, open_export
 from dragoman.inference.ctranslate2.translator import ExportedTranslator
+from dragoman.jobs.translate_document import translate_document
 from dragoman.jobs.verify import verify
 from dragoman.runs.folder import SHORTLIST, open_run
 from dragoman.runs.recipe import load_recipe, written
@@ -53,6 +57,12 @@ PACKED: Mapping[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
     ".xz": lzma.compress,
     ".zst": zstandard.ZstdCompressor(write_checksum=True).compress,
+}
+GLOSSARIES = {
+    "terms.tsv": "# words\ncat\tmèo\nhouse\tnhà\tngôi nhà\n",
+    "terms.csv": 'source;target\n"a ""big"" house";nhà to\n',
+    "terms.tbx": '<?xml version="1.0"?><tbx><text><body><termEntry id="1"><langSet xml:lang="en"><tig><term>cat</term></tig>'
+    '</langSet><langSet xml:lang="vi"><tig><term>mèo</term></tig></langSet></termEntry></body></text></tbx>',
 }
 CORPORA: Mapping[str, dict[str, Any]] = {
     "train.en": {"source": "train.en", "target": "train.vi", "documents": "blank lines"},
@@ -100,6 +110,26 @@ def doctor_corpora(folder: Path, name: str) -> None:
         found = examine(data_of(folder, name))
         json.dumps(found.table()).encode()
         "".join(one.sentence for one in found.findings).encode()
+
+
+def write_documents(folder: Path) -> None:
+    """Write a document of each format, and a glossary of each."""
+    folder.mkdir()
+    for kind in FORMATS:
+        (folder / f"document.{kind}").write_bytes(make(kind, 1).content)
+    for name, text in GLOSSARIES.items():
+        (folder / name).write_bytes(text.encode())
+
+
+def read_documents(folder: Path, name: str) -> None:
+    """Translate a document, in which some placeholders get lost, or read a glossary."""
+    if name in GLOSSARIES:
+        read_glossary(folder / name, ("en", "vi"))
+        return
+    out = folder / f"translated{Path(name).suffix}"
+    reading = Reading(column="2" if out.suffix in (".csv", ".tsv") else None, languages=("en", "vi"))
+    translate_document(Spoiler(1), folder / name, out, reading=reading)
+    assert out.is_file()
 
 
 def write_recipes(folder: Path) -> None:
@@ -262,6 +292,7 @@ def read_archives(folder: Path, name: str) -> None:
 TARGETS: Mapping[str, Target] = {
     "corpora": Target(write_corpora, read_corpora),
     "doctor": Target(write_corpora, doctor_corpora),
+    "documents": Target(write_documents, read_documents),
     "recipes": Target(write_recipes, read_recipes),
     "runs": Target(write_run, read_run, seal_run),
     "ctranslate2": Target(write_ctranslate2, read_ctranslate2, seal_ctranslate2),

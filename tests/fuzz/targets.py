@@ -28,6 +28,7 @@ HEADER = 2
 NAMES = {
     "corpora": "corpora of all kinds, compressed too",
     "doctor": "the data doctor on corpora",
+    "documents": "documents of all formats, and glossaries",
     "recipes": "recipes and arenas",
     "runs": "run folders",
     "ctranslate2": "exports for CTranslate2",

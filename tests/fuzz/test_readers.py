@@ -10,7 +10,7 @@ from tests.fuzz.targets import HEADER, NAMES, Target, cases_of, name_in, names_o
 
 from dragoman.errors import InputError, RunError
 
-QUICK = {"corpora": 50, "recipes": 20, "runs": 10}
+QUICK = {"corpora": 50, "documents": 100, "recipes": 20, "runs": 10}
 """Targets, and numbers of cases, that take a moment; exports and pretrained models need other packages."""
 SLOW = {**dict.fromkeys(TARGETS, 300), "doctor": 100}
 EACH = [*QUICK.items(), *(pytest.param(*one, marks=pytest.mark.slow) for one in SLOW.items())]
