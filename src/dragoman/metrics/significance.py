@@ -91,7 +91,7 @@ def score_difference(
     samples: int = 1000,
     seed: int = 12345,
 ) -> Estimate:
-    """Return how much higher a system's score is than a baseline's, with the 95% interval of that difference.
+    """Return a system's score minus a baseline's, with the 95% interval of that difference; of TER, less is better.
 
     Both are measured on the same resampled sentences (paired bootstrap, Koehn 2004); the interval is that between the
     percentiles 2.5 and 97.5 of the differences.
@@ -100,7 +100,7 @@ def score_difference(
 
     check_counts(baseline, [references])
     check_counts(system, [references])
-    chosen = _metric(metric, [references])
+    chosen = _metric(metric, [references])  # its sums over sentences are those that sacreBLEU's own tests resample
     both = np.array(
         [chosen._extract_corpus_statistics(list(texts), [list(references)]) for texts in (baseline, system)]
     )
