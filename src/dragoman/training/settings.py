@@ -37,7 +37,7 @@ class GuidedSettings(Settings):
     def _check_use(self) -> "GuidedSettings":
         if not self.weight and not self.lexicon:
             raise ValueError(
-                "`weight: 0` supervises nothing, so `lexicon: true` must use the links; or remove `training.guided`"
+                "`training.guided.weight: 0` supervises nothing, so `lexicon: true` must use the links; or leave out `guided`"
             )
         return self
 
