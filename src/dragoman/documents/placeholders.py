@@ -1,17 +1,16 @@
 """What a translation must hand on unchanged: format specifiers, variables, addresses, numbers, and signs that are no words, such
-as the box of a form; where it did not, it is mended.
+as the box of a form.
 
-The model reads and writes them as words. What it lost or changed is put back where the links say that it belongs.
+The model reads and writes them as words; what it lost or changed is put back by `mending.py`.
 """
 
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
-from dragoman.documents.alignment import Alignment, Edit, Range, edited, meeting
 from dragoman.text.segments import SIGN
 
 _SPECIFIER = r"%(?:\d+\$)?[-+#0']*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[jztLq]|I32|I64)?"
@@ -41,12 +40,7 @@ _PLACEHOLDER, _WITHOUT_MARKERS = (
 _MARKERS = re.compile(_MARKER)
 _SIGN = re.compile(dict(_KINDS)["sign"])
 """Pictures, boxes, arrows, and blanks to be filled in."""
-_PERCENT = re.compile(r"(?<!%)%(?!%)")
 
-ATTEMPTS = 1000
-"""Number of edits after which mending a text gives up."""
-
-_GROUP = re.compile(r"\d{3}(?!\d)")
 _GROUPED = re.compile(r"\d{1,3}(?:[.,'’   ]\d{3})+$")
 
 
@@ -73,14 +67,6 @@ class Placeholder:
     def is_like(self, other: "Placeholder") -> bool:
         """Tell whether this may stand where a translation wrote the other one instead."""
         return (self.is_number, self.is_sign) == (other.is_number, other.is_sign)
-
-
-@dataclass(frozen=True)
-class Mended:
-    """A translation that has the placeholders of its source, with its alignment, and how many had to be mended."""
-
-    alignment: Alignment
-    count: int
 
 
 def placeholders(text: str, *, marked: bool | None = None) -> list[Placeholder]:
@@ -166,171 +152,6 @@ def conserved(source: str, target: str) -> bool:
     """
     lost, extra = missing(source, target)
     return not lost and all(one.is_number for one in extra)
-
-
-def mend(alignment: Alignment) -> Mended:
-    """Return the translation with every placeholder of its source, and no other.
-
-    What was lost takes the place of what is linked to it: of an other placeholder in these words, else of the words
-    themselves, but a sign never that of letters. Where nothing is linked to it alone, or links are a guess, it comes after the
-    translation of the word before it.
-
-    >>> from dragoman.documents.alignment import align
-    >>> mend(align("delete %s now", "xoá ⁇ ngay", [(0, 0), (1, 1), (2, 2)])).alignment.target
-    'xoá %s ngay'
-    >>> mend(align("costs $price.", "giá là", [(0, 0)])).alignment.target
-    'giá $price là'
-    """
-    percents = _doubling(alignment)
-    alignment = edited(alignment, percents) if percents else alignment
-    count = len(percents)
-    for _ in range(ATTEMPTS):
-        lost, extra = missing(alignment.source, alignment.target)
-        if lost:
-            alignment = edited(alignment, [_restoring(alignment, _unlinked(alignment, lost[0]), extra)])
-        elif wrong := [one for one in extra if not one.is_number]:
-            alignment = edited(alignment, [_removing(alignment.target, wrong[-1])])
-        else:
-            break
-        count += 1
-    return Mended(alignment, count)
-
-
-def _unlinked(alignment: Alignment, lost: Placeholder) -> Placeholder:
-    """Return that of the placeholders equal to a lost one which is linked to none like it: the others are in the translation."""
-    same = [one for one in placeholders(alignment.source) if one.value == lost.value]
-    if len(same) < 2:
-        return lost
-    owner = {i: n for n, one in enumerate(same) for i in meeting(alignment.source_words, (one.start, one.end))}
-    sources, taken = alignment.sources_of(), set()
-    for one in _of_target(alignment):
-        if one.value == lost.value:
-            for word in meeting(alignment.target_words, (one.start, one.end)):
-                owners = {owner.get(i) for i in sources[word]}
-                taken |= owners if len(owners) == 1 else set()
-    return next((one for number, one in enumerate(same) if number not in taken), lost)
-
-
-def _of_target(alignment: Alignment) -> list[Placeholder]:
-    """Return the placeholders of a translation."""
-    return placeholders(alignment.target, marked=is_marked(alignment.source))
-
-
-def _doubling(alignment: Alignment) -> list[Edit]:
-    """Return the edits that write percent signs as `%%`, if that is how the source writes all of its own."""
-    doubled = [found.span() for found in re.finditer("%%", alignment.source)]
-    if not doubled or _lone_percents(alignment.source, placeholders(alignment.source)):
-        return []
-    places = _lone_percents(alignment.target, _of_target(alignment))
-    return [Edit(place, place + 1, "%%", doubled[min(n, len(doubled) - 1)]) for n, place in enumerate(places)]
-
-
-def _lone_percents(text: str, known: Sequence[Placeholder]) -> list[int]:
-    """Return where percent signs stand alone, outside of placeholders."""
-    found = (one.start() for one in _PERCENT.finditer(text))
-    return [place for place in found if not any(one.start <= place < one.end for one in known)]
-
-
-def _restoring(alignment: Alignment, lost: Placeholder, extra: Sequence[Placeholder]) -> Edit:
-    """Return the edit that puts a lost placeholder back."""
-    own = (lost.start, lost.end)
-    linked = _linked(alignment, own)
-    for one in extra:
-        if one.is_like(lost) and any(_meets(place, one) for place in linked):
-            return _apart(alignment.target, Edit(one.start, one.end, lost.text, own), signs=False)
-    spoilt = next((one for one in extra if one.is_like(lost) and not lost.is_number), None)
-    if spoilt is not None:
-        return _apart(alignment.target, Edit(spoilt.start, spoilt.end, lost.text, own), signs=False)
-    if not alignment.certain:
-        return _inserting(alignment, lost)
-    kept = [one for one in _of_target(alignment) if one not in extra]
-    free = [place for place in linked if not any(_meets(place, one) for one in kept)]
-    if lost.is_sign:  # of which a model knows nothing, so that words and marks linked to it belong to others
-        free = [place for place in free if not re.search(r"[^\W_]|[.,;:!?]", alignment.target[slice(*place)])]
-    run = _longest_run(alignment, free)
-    if run is not None:
-        return _replacing(alignment, run, lost)
-    return _inserting(alignment, lost)
-
-
-def _linked(alignment: Alignment, own: Range) -> list[Range]:
-    """Return the places of the target words that are linked to the words of a placeholder, and to no others."""
-    words = set(meeting(alignment.source_words, own))
-    return [
-        place
-        for place, some in zip(alignment.target_words, alignment.sources_of(), strict=True)
-        if some and words.issuperset(some)
-    ]
-
-
-def _longest_run(alignment: Alignment, places: Sequence[Range]) -> Range | None:
-    """Return the longest range of places with no word between; None without places."""
-    best: Range | None = None
-    start = end = -1
-    for place in places:
-        start = place[0] if end < 0 or alignment.target[end : place[0]].strip() else start
-        end = place[1]
-        if best is None or end - start > best[1] - best[0]:
-            best = (start, end)
-    return best
-
-
-def _replacing(alignment: Alignment, run: Range, lost: Placeholder) -> Edit:
-    """Return the edit that puts a placeholder in the place of words, but leaves the signs around them."""
-    text, (start, end) = alignment.target, run
-    while end - start > 1 and text[end - 1] in ".,;:!?…)]»”\"'":
-        end -= 1
-    while end - start > 1 and text[start] in "([«“¿¡\"'":
-        start += 1
-    return _apart(text, Edit(start, end, lost.text, (lost.start, lost.end)))
-
-
-def _inserting(alignment: Alignment, lost: Placeholder) -> Edit:
-    """Return the edit that puts a placeholder after the translation of the nearest word before it that has one."""
-    targets = alignment.targets_of()
-    before = [i for i, (_, end) in enumerate(alignment.source_words) if end <= lost.start and targets[i]]
-    place = alignment.target_words[targets[before[-1]][-1]][1] if before else 0
-    if before:
-        while place > 1 and alignment.target[place - 1] in ".,;:!?…" and not alignment.target[place - 2].isspace():
-            place -= 1
-    inside = next((one for one in _of_target(alignment) if one.start < place < one.end), None)
-    place = inside.end if inside else place
-    return _apart(alignment.target, Edit(place, place, lost.text, (lost.start, lost.end)))
-
-
-def _apart(text: str, edit: Edit, *, signs: bool = True) -> Edit:
-    """Put spaces between what is put in and the letters and digits beside it, also most signs if so asked.
-
-    Between two numbers that would be read as one in groups of digits there is a comma too.
-    """
-    before, after = text[: edit.start][-1:], text[edit.end : edit.end + 1]
-    left = (
-        " " if before.isalnum() or (signs and before and not before.isspace() and before not in "([{«“‘\"'¿¡") else ""
-    )
-    right = (
-        " " if after.isalnum() or (signs and after and not after.isspace() and after not in ".,;:!?…)]}»”’\"'") else ""
-    )
-    start, end = edit.start, edit.end
-    if _GROUP.match(edit.text) and (digit := re.search(r"\d\s*$", text[:start])):
-        start, left = digit.start() + 1, ", "
-    if edit.text[-1:].isdigit() and (group := re.match(rf"\s*(?={_GROUP.pattern})", text[end:])):
-        end, right = end + group.end(), ", "
-    return replace(edit, start=start, end=end, text=f"{left}{edit.text}{right}")
-
-
-def _removing(text: str, extra: Placeholder) -> Edit:
-    """Return the edit that takes a placeholder out, with the space before it or, at the beginning, after it."""
-    start, end = extra.start, extra.end
-    if start and text[start - 1].isspace():
-        start -= 1
-    elif start == 0 and text[end : end + 1].isspace():
-        end += 1
-    return Edit(start, end, "", (0, 0))
-
-
-def _meets(place: Range, one: Placeholder) -> bool:
-    """Tell whether a placeholder shares a character with a place."""
-    return place[0] < one.end and one.start < place[1]
 
 
 def _without_split(lost: list[Placeholder], extra: Sequence[Placeholder]) -> list[Placeholder]:

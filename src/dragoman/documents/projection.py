@@ -102,9 +102,9 @@ def divide(alignment: Alignment, cuts: Sequence[int]) -> list[int]:
         share = cut / max(len(alignment.source), 1)
         best: tuple[int, float] | None = None
         chosen = min(max(least + 1, 0), len(words))
+        wrong = sum(i < before for some in owners[least:] for i in some)
         for place in range(least + 1, most + 1):
-            wrong = sum(i >= before for some in owners[least:place] for i in some)
-            wrong += sum(i < before for some in owners[place:] for i in some)
+            wrong += sum(1 if i >= before else -1 for i in owners[place - 1])
             off = abs(words[place][0] / max(len(alignment.target), 1) - share)
             if best is None or (wrong, off) < best:
                 best, chosen = (wrong, off), place

@@ -6,7 +6,8 @@ from itertools import pairwise
 
 from dragoman.documents.alignment import Alignment
 from dragoman.documents.counterparts import places_of
-from dragoman.documents.placeholders import conserved, mend
+from dragoman.documents.mending import mend
+from dragoman.documents.placeholders import conserved
 from dragoman.documents.projection import Span, divide, nests, project
 from dragoman.documents.segments import Segment
 
