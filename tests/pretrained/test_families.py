@@ -84,6 +84,8 @@ def test_special_ids_are_those_of_the_configuration(name: str) -> None:
         ({"model_type": "llama"}, r"`llama`.*known: marian, pegasus"),
         ({"model_type": None}, r"`model_type`.*known: marian"),
         ({"architectures": ["MarianForCausalLM"]}, r"`MarianForCausalLM`.*not a whole encoder-decoder"),
+        ({"architectures": 5.5}, r"`architectures` of config.json is 5.5; it must be a list"),
+        ({"architectures": "MarianMTModel"}, r"`architectures` of config.json is 'MarianMTModel'; it must be a list"),
         ({"is_encoder_decoder": False, "architectures": None}, r"not a whole encoder-decoder"),
         ({"quantization_config": {"bits": 8}}, r"quantised \(`quantization_config`\)"),
         ({"activation_function": "laplace"}, r"`activation_function: laplace`.*known: relu"),

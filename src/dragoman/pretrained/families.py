@@ -116,9 +116,13 @@ def describe(config: Mapping[str, Any], tensors: Mapping[str, Tensor] | None = N
 
 def _family(config: Mapping[str, Any]) -> str:
     """Return the family of a model; ImportModelError for one that is unknown, or that is not a whole translation model."""
-    family = config.get("model_type")
+    family, classes = config.get("model_type"), config.get("architectures") or []
+    if not isinstance(classes, list):
+        raise ImportModelError(
+            f"`architectures` of config.json is {shorten(repr(classes))}; it must be a list of names"
+        )
     if not isinstance(family, str) or family not in FAMILIES:
-        for name in map(str, config.get("architectures") or []):
+        for name in map(str, classes):
             for ending, what in ALONE.items():
                 if name.endswith(ending):
                     raise ImportModelError(
@@ -126,7 +130,6 @@ def _family(config: Mapping[str, Any]) -> str:
                     )
         hint = "; known: " + ", ".join(FAMILIES) if not isinstance(family, str) else nearest(family, FAMILIES)
         raise ImportModelError(f"models of the type `{shorten(str(family))}` (`model_type`) cannot be imported{hint}")
-    classes = config.get("architectures") or []
     if not config.get("is_encoder_decoder", True) or not all(str(one).endswith(WHOLE) for one in classes):
         what = f"a `{shorten(str(classes[0]))}`" if classes else f"a part of a `{family}` model"
         raise ImportModelError(
