@@ -3,8 +3,9 @@
 import time
 
 from dragoman.documents.alignment import align
+from dragoman.documents.containment import Span
 from dragoman.documents.counterparts import counterparts, places_of
-from dragoman.documents.projection import Span, project
+from dragoman.documents.projection import project
 from dragoman.documents.segments import Segment
 from dragoman.documents.transfer import transfer
 

@@ -55,6 +55,8 @@ def test_numbers_side_by_side_are_not_read_as_one():
 
 def test_what_is_doubled_is_taken_out():
     assert mended("see {0}", "xem {0} {0}", [(0, 0), (1, 1), (1, 2)]) == "xem {0}"
+    assert mended("see it", "{0} %s xem {0} {1} nó {2}") == "xem nó"
+    assert mended("see it", "{0}%s xem") == "xem"
 
 
 def test_every_translation_can_be_mended():

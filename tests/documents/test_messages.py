@@ -6,8 +6,8 @@ from dataclasses import replace
 import polib
 import pytest
 
+from dragoman.documents.containment import Span
 from dragoman.documents.messages import Message
-from dragoman.documents.projection import Span
 from dragoman.documents.reading import Reading, read_document
 from dragoman.documents.segments import Segment
 

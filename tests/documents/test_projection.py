@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.documents.alignment import align
-from dragoman.documents.projection import Span, divide, nests, project
+from dragoman.documents.containment import Span
+from dragoman.documents.projection import divide, nests, project
 
 WORDS = st.lists(st.sampled_from(["a", "bb", "c,", "(dd", "e.", "."]), max_size=8).map(" ".join)
 

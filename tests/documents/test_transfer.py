@@ -1,7 +1,7 @@
 """Placeholders, tags and cuts reach the translation together."""
 
 from dragoman.documents.alignment import align
-from dragoman.documents.projection import Span
+from dragoman.documents.containment import Span
 from dragoman.documents.segments import Segment
 from dragoman.documents.transfer import transfer
 

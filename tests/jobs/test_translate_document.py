@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dragoman.documents.projection import Span
+from dragoman.documents.containment import Span
 from dragoman.documents.reading import Reading
 from dragoman.documents.segments import Segment
 from dragoman.errors import InputError

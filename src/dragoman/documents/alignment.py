@@ -128,8 +128,10 @@ def edited(alignment: Alignment, edits: Sequence[Edit]) -> Alignment:
         length += until - done
         if edit is not None:
             begun = length + len(edit.text) - len(edit.text.lstrip())
-            own = set(meeting(alignment.source_words, edit.source))
-            words.append(((begun, begun + len(edit.text.strip())), own))
+            if edit.text.strip():
+                words.append(
+                    ((begun, begun + len(edit.text.strip())), set(meeting(alignment.source_words, edit.source)))
+                )
             pieces.append(edit.text)
             done, length = edit.end, length + len(edit.text)
     target = "".join(pieces)

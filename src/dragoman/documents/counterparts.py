@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dragoman.documents.alignment import Alignment, Range, meeting
+from dragoman.documents.containment import Span
 from dragoman.documents.placeholders import Placeholder, is_marked, placeholders
-from dragoman.documents.projection import Span
 
 
 def places_of(alignment: Alignment, spans: Sequence[Span]) -> dict[int, Range]:

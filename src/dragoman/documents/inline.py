@@ -1,10 +1,11 @@
 """Text with tags in it: taken apart into text and elements, and put together again."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dragoman.documents.projection import Span
+from dragoman.documents.containment import DEEPEST, Span
 from dragoman.documents.segments import Segment
 
 Kind = Literal["text", "open", "close", "alone", "break"]
@@ -35,10 +36,12 @@ class Inline:
     def events(self, translated: Segment) -> list[Piece]:
         """Return the pieces of a translation that has the same elements, in order; a range begins before it ends."""
         pieces = list(self._placed(translated))
-        for pair in self.overlapping:
-            first, second = (next(at for at, one in enumerate(pieces) if one is piece) for piece in pair)
+        places = {id(piece): at for at, piece in enumerate(pieces)} if self.overlapping else {}
+        for begin, end in self.overlapping:
+            first, second = places[id(begin)], places[id(end)]
             if second < first:
-                pieces[first], pieces[second] = pieces[second], pieces[first]
+                pieces[first], pieces[second] = end, begin
+                places[id(begin)], places[id(end)] = second, first
         return pieces
 
     def _placed(self, translated: Segment) -> Iterator[Piece]:
@@ -110,14 +113,19 @@ def written(inline: Inline, translated: Segment, escape: Callable[[str], str]) -
 def _partners(pieces: Sequence[Piece]) -> dict[int, int]:
     """Return the number of the closing piece of each opening one, and the other way round."""
     waiting: list[int] = []
+    places: dict[object, list[int]] = defaultdict(list)
+    """Of each key, where those that wait are."""
     found: dict[int, int] = {}
     for number, piece in enumerate(pieces):
-        if piece.kind == "open":
+        if piece.kind == "open" and len(waiting) < DEEPEST:
+            places[piece.key].append(len(waiting))
             waiting.append(number)
-        elif piece.kind == "close":
-            place = next((at for at in reversed(range(len(waiting))) if pieces[waiting[at]].key == piece.key), None)
-            if place is not None and not (piece.loose and any(not pieces[one].loose for one in waiting[place:])):
+        elif piece.kind == "close" and places[piece.key]:
+            place = places[piece.key][-1]
+            if not (piece.loose and any(not pieces[one].loose for one in waiting[place:])):
                 found[waiting[place]], found[number] = number, waiting[place]
+                for one in waiting[place:]:
+                    places[pieces[one].key].pop()
                 del waiting[place:]
     return found
 

@@ -1,7 +1,7 @@
 """Markdown: paragraphs, headings and cells are segments, also the alternative texts of images; all else stays as it is."""
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -72,7 +72,8 @@ class MarkdownDocument:
             own = patches.setdefault(place.number, [])
             new = None if translated is None else self._written(place, translated, own)
             if new is not None:
-                own[:] = [one for one in own if not place.start <= one[0] <= one[1] <= place.end]
+                while own and place.start <= own[-1][0]:  # the alternative texts of images inside
+                    own.pop()
                 own.append((place.start, place.end, new + place.after))
         out, done = [], 0
         for number, some in patches.items():
@@ -177,8 +178,9 @@ def _raw(mark: Mark, content: str, patches: Sequence[Patch]) -> str:
     if mark.kind == "close" and (named := _reference(mark, content)):
         return named
     raw, done = [], mark.start
-    for start, end, new in sorted(patches):
-        if mark.start <= start <= end <= mark.end:
+    for number in range(bisect_left(patches, (mark.start,)), bisect_right(patches, mark.end, key=lambda one: one[0])):
+        start, end, new = patches[number]
+        if end <= mark.end:
             raw += [content[done:start], new]
             done = end
     return "".join([*raw, content[done : mark.end]])

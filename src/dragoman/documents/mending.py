@@ -50,7 +50,7 @@ def mend(alignment: Alignment) -> Mended:
         if lost:
             edits = _Restoring(alignment, extra).edits(lost)
         elif wrong:
-            edits = _removals(alignment, wrong)
+            edits = _removals(alignment.target, wrong)
         else:
             break
         count += len(edits)
@@ -78,6 +78,20 @@ def _lone_percents(text: str, known: Sequence[Placeholder]) -> list[int]:
     return [place for place in found if not meeting(inside, (place, place + 1))]
 
 
+def _removals(text: str, extra: Sequence[Placeholder]) -> list[Edit]:
+    """Return the edits that take placeholders out, each with the space before it or, at the beginning, after it."""
+    edits, done = [], 0
+    for one in extra:
+        start, end = one.start, one.end
+        if start == done:  # all before it is taken out too
+            end += text[end : end + 1].isspace()
+            done = end
+        elif text[start - 1].isspace():
+            start -= 1
+        edits.append(Edit(start, end, "", (0, 0)))
+    return edits
+
+
 class _Places:
     """Where a translation is edited: in places apart, so that no edit would be another one after the others."""
 
@@ -87,29 +101,13 @@ class _Places:
         self.touched: set[int] = set()
 
     def claim(self, edit: Edit) -> bool:
-        """Tell whether an edit is apart from all before it, be they made or not: at least a word of its own is between them."""
+        """Take the place of an edit if it is apart from the others, with at least a word between; tell whether it is."""
         near = bisect_left(self.ends, edit.start), bisect_right(self.starts, edit.end) - 1
         low, high = min(near), max(near)
-        apart = self.touched.isdisjoint(range(low - 1, high + 2))
+        if not self.touched.isdisjoint(range(low - 1, high + 2)):
+            return False
         self.touched.update(range(low, high + 1))
-        return apart
-
-
-def _removals(alignment: Alignment, extra: Sequence[Placeholder]) -> list[Edit]:
-    """Return the edits that take placeholders out which are apart, the last ones first."""
-    places = _Places(alignment)
-    edits = [_removing(alignment.target, one) for one in reversed(extra)]
-    return [one for one in edits if places.claim(one)]
-
-
-def _removing(text: str, extra: Placeholder) -> Edit:
-    """Return the edit that takes a placeholder out, with the space before it or, at the beginning, after it."""
-    start, end = extra.start, extra.end
-    if start and text[start - 1].isspace():
-        start -= 1
-    elif start == 0 and text[end : end + 1].isspace():
-        end += 1
-    return Edit(start, end, "", (0, 0))
+        return True
 
 
 class _Restoring:
@@ -118,11 +116,20 @@ class _Restoring:
     def __init__(self, alignment: Alignment, extra: Sequence[Placeholder]) -> None:
         self.alignment = alignment
         self.sources, self.targets = alignment.sources_of(), alignment.targets_of()
-        self.extra = list(extra)
-        """What the translation has too much of and nothing lost has taken the place of."""
+        self.extra = [(one.start, one.end) for one in extra]
+        self.kinds = [_kind(one) for one in extra]
+        self.used: set[int] = set()
+        """The numbers of those that the translation has too many of whose place something lost has taken."""
+        self.free = {
+            kind: [n for n in reversed(range(len(extra))) if self.kinds[n] == kind] for kind in set(self.kinds)
+        }
+        """The numbers of those left, by kind, the first one last."""
         self.there = _of_target(alignment)
-        known = set(self.extra)
+        self.there_ends = [one.end for one in self.there]
+        known = set(extra)
         self.kept = [(one.start, one.end) for one in self.there if one not in known]
+        self.runs: dict[tuple[range, bool], tuple[list[Range], Range | None]] = {}
+        """What is linked to some source words alone, and of that the longest part without placeholders."""
         self.source_ends = [end for _, end in alignment.source_words]
         self.places = _Places(alignment)
         self.restored: list[int] = []
@@ -161,30 +168,47 @@ class _Restoring:
 
     def _edit(self, lost: Placeholder) -> Edit | None:
         """Return the edit that puts a placeholder back, or None if it depends on others that must be made before."""
-        text, own = self.alignment.target, (lost.start, lost.end)
-        linked = self._linked(own)
-        like = [one for one in self.extra if one.is_like(lost)]
-        spoilt = next((one for one in like if meeting(linked, (one.start, one.end))), None)
-        if spoilt is None and not lost.is_number:
-            spoilt = next(iter(like), None)
+        own = (lost.start, lost.end)
+        words = meeting(self.alignment.source_words, own)
+        if (words, lost.is_sign) not in self.runs:
+            self.runs[words, lost.is_sign] = self._linked(words, is_sign=lost.is_sign)
+        linked, run = self.runs[words, lost.is_sign]
+        spoilt = self._spoilt(lost, linked)
         if spoilt is not None:
-            self.extra.remove(spoilt)
-            return self._claimed(_apart(text, Edit(spoilt.start, spoilt.end, lost.text, own), signs=False))
-        free = [place for place in linked if not meeting(self.kept, place)] if self.alignment.certain else []
-        if lost.is_sign:  # of which a model knows nothing, so that words and marks linked to it belong to others
-            free = [place for place in free if not re.search(r"[^\W_]|[.,;:!?]", text[slice(*place)])]
-        run = _longest_run(self.alignment, free)
+            self.used.add(spoilt)
+            start, end = self.extra[spoilt]
+            return self._claimed(_apart(self.alignment.target, Edit(start, end, lost.text, own), signs=False))
         return self._inserting(lost) if run is None else self._claimed(_replacing(self.alignment, run, lost))
+
+    def _spoilt(self, lost: Placeholder, linked: Sequence[Range]) -> int | None:
+        """Return the number of what stands in the place of a placeholder: something like it that is linked to it.
+
+        Where nothing is, it is the first one like it anywhere, but for numbers.
+        """
+        kind = _kind(lost)
+        for place in linked:
+            for number in meeting(self.extra, place):
+                if number not in self.used and self.kinds[number] == kind:
+                    return number
+        left = self.free.get(kind, [])
+        while left and left[-1] in self.used:
+            left.pop()
+        return left[-1] if left and not lost.is_number else None
 
     def _claimed(self, edit: Edit) -> Edit | None:
         """Return an edit if it is apart from all others."""
         return edit if self.places.claim(edit) else None
 
-    def _linked(self, own: Range) -> list[Range]:
-        """Return the places of the target words that are linked to the words of a placeholder, and to no others."""
-        words = set(meeting(self.alignment.source_words, own))
+    def _linked(self, words: range, *, is_sign: bool) -> tuple[list[Range], Range | None]:
+        """Return the places linked to some source words and to no others, and the longest run of those without placeholders."""
         near = sorted({j for i in words for j in self.targets[i]})
-        return [self.alignment.target_words[j] for j in near if words.issuperset(self.sources[j])]
+        own = set(words)
+        linked = [self.alignment.target_words[j] for j in near if own.issuperset(self.sources[j])]
+        free = [place for place in linked if not meeting(self.kept, place)] if self.alignment.certain else []
+        if is_sign:  # of which a model knows nothing, so that words and marks linked to it belong to others
+            text = self.alignment.target
+            free = [place for place in free if not re.search(r"[^\W_]|[.,;:!?]", text[slice(*place)])]
+        return linked, _longest_run(self.alignment, free)
 
     def _inserting(self, lost: Placeholder) -> Edit | None:
         """Return the edit that puts a placeholder after the translation of the nearest word before it that has one."""
@@ -198,8 +222,9 @@ class _Restoring:
         place = self.alignment.target_words[self.targets[before][-1]][1] if before >= 0 else 0
         while before >= 0 and place > 1 and text[place - 1] in ".,;:!?…" and not text[place - 2].isspace():
             place -= 1
-        inside = next((one for one in self.there if one.start < place < one.end), None)
-        place = inside.end if inside else place
+        inside = bisect_right(self.there_ends, place)
+        if inside < len(self.there) and self.there[inside].start < place:
+            place = self.there[inside].end
         return self._claimed(_apart(text, Edit(place, place, lost.text, (lost.start, lost.end))))
 
     def _following(self, edit: Edit | None, lost: Placeholder) -> Edit | None:
@@ -210,6 +235,11 @@ class _Restoring:
             return None  # two numbers need a comma between them
         own = Edit(edit.end, edit.end, lost.text, (lost.start, lost.end))
         return _apart(self.alignment.target, own, before=edit.text)
+
+
+def _kind(one: Placeholder) -> tuple[bool, bool]:
+    """Return what a placeholder has in common with those that may stand in its place."""
+    return one.is_number, one.is_sign
 
 
 def _longest_run(alignment: Alignment, places: Sequence[Range]) -> Range | None:

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.documents.alignment import Range
-from dragoman.documents.projection import Span, nests
+from dragoman.documents.containment import Span
+from dragoman.documents.projection import nests
 from dragoman.documents.segments import Document, Segment
 
 DEEPEST = 20

@@ -64,10 +64,6 @@ class Placeholder:
         """Tell whether this is a sign that is no word."""
         return _SIGN.fullmatch(self.text) is not None
 
-    def is_like(self, other: "Placeholder") -> bool:
-        """Tell whether this may stand where a translation wrote the other one instead."""
-        return (self.is_number, self.is_sign) == (other.is_number, other.is_sign)
-
 
 def placeholders(text: str, *, marked: bool | None = None) -> list[Placeholder]:
     """Return the placeholders of a text, in order; unless it is said whether it is `marked` by Qt's markers, the text tells.

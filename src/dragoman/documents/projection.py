@@ -5,31 +5,19 @@ the range of its parent and apart from those of its siblings, after the majority
 """
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 from dragoman.documents.alignment import Alignment, Range
+from dragoman.documents.containment import Span, contained
 
 CLOSING = ".,;:!?…)]»”’\"'。、，！？؟۔،।"
 """Signs at the end of a word that an element ending before them in the source leaves out in the translation too."""
 
 OPENING = "([«“‘\"'¿¡"
 """Signs at the beginning of a word, likewise."""
-
-
-@dataclass(frozen=True)
-class Span:
-    """An element of a text: a pair of tags around the characters from `start` to `end`, or, if it is `alone`, one tag there.
-
-    Elements stand in the order of their first tags; `parent` is the number of the element around this one.
-    """
-
-    start: int
-    end: int
-    parent: int | None = None
-    alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -122,7 +110,7 @@ class _Projector:
         for number, span in enumerate(spans):
             self.children.setdefault(span.parent, []).append(number)
         self.sources, self.targets = alignment.sources_of(), alignment.targets_of()
-        self.inside = self._words_inside()
+        self.inside = contained(alignment.source, alignment.source_words, self.sources, spans)
         self.starts = [start for start, _ in alignment.target_words]
         self.ends = [end for _, end in alignment.target_words]
         self.last_before = [*accumulate((max(some, default=-1) for some in self.targets), max, initial=-1)]
@@ -146,40 +134,16 @@ class _Projector:
         ]
         return self._with_spaces(placed) if spaces else Projection(self.alignment.target, tuple(placed), self.mended)
 
-    def _words_inside(self) -> list[set[int]]:
-        """Return for each element the target words most of whose source words are in it; of equals, the deepest element wins."""
-        deepest: list[int | None] = [None] * len(self.alignment.source)
-        for number, span in enumerate(self.spans):
-            deepest[span.start : span.end] = [number] * (span.end - span.start)
-        owners = [self._owner(deepest[start:end], start) for start, end in self.alignment.source_words]
-        depths = [0] * len(self.spans)
-        for number, span in enumerate(self.spans):
-            depths[number] = 0 if span.parent is None else depths[span.parent] + 1
-        inside: list[set[int]] = [set() for _ in self.spans]
-        for word, sources in enumerate(self.sources):
-            some = [owners[one] for one in sources]
-            if some:
-                best = max(set(some), key=lambda one: (some.count(one), -1 if one is None else depths[one]))
-                while best is not None:
-                    inside[best].add(word)
-                    best = self.spans[best].parent
-        return inside
-
-    def _owner(self, characters: Sequence[int | None], start: int) -> int | None:
-        """Return the element with most letters of a source word."""
-        text = self.alignment.source
-        letters = [one for place, one in enumerate(characters, start) if text[place].isalnum()] or characters
-        return max(letters, key=letters.count)
-
     def _place_children(self, parent: int | None) -> None:
         """Place the elements inside one, or those without parent: first those with words, then the others."""
         outer = (0, len(self.alignment.target)) if parent is None else self.places[parent]
         around = (0, len(self.alignment.source)) if parent is None else _range(self.spans[parent])
         empty = []
         taken: set[int] = set()
-        placed: list[tuple[int, Range]] = []
+        placed: list[tuple[Range, int]] = []
+        """The places of those that have one, in order, each with its element."""
         children = self.children.get(parent, [])
-        for child in sorted(children, key=lambda one: (one not in self.fixed, -len(self.inside[one]), one)):
+        for child in sorted(children, key=lambda one: (one not in self.fixed, -self.inside[one].count, one)):
             span = self.spans[child]
             place: Range | None = None
             if child in self.fixed and _is_free(self.fixed[child], outer, placed):
@@ -196,9 +160,9 @@ class _Projector:
                 empty.append(child)
                 continue
             self.places[child] = place
-            placed.append((child, place))
+            insort(placed, (place, child))
             taken.update(range(bisect_right(self.ends, place[0]), bisect_left(self.starts, place[1])))
-        wide = sorted((sibling, place) for sibling, place in placed if place[0] < place[1])
+        wide = [(place, sibling) for place, sibling in placed if place[0] < place[1]]
         for child in sorted(empty):
             point = self._point_of(child, outer, around, wide=wide)
             self.places[child] = (point, point)
@@ -226,7 +190,7 @@ class _Projector:
         best = 0
         found: Range | None = None
         total, begun = 0, 0
-        for number in range(max(first_own, min(inside, default=0)), min(last_own, max(inside, default=-1)) + 1):
+        for number in range(max(first_own, inside.first), min(last_own, inside.last) + 1):
             if number in taken:
                 total = 0
                 continue
@@ -238,11 +202,11 @@ class _Projector:
         if found is None:
             return None
         first = next(word for word in range(found[0], found[1] + 1) if word in inside)
-        self.mended += any(not first <= word <= found[1] for word in inside)
+        self.mended += inside.first < first or found[1] < inside.last
         place = max(words[first][0], outer[0]), min(words[found[1]][1], outer[1])
         return self._trimmed(self.spans[child], place)
 
-    def _part_of_word(self, span: Span, outer: Range, placed: Sequence[tuple[int, Range]]) -> Range | None:
+    def _part_of_word(self, span: Span, outer: Range, placed: Sequence[tuple[Range, int]]) -> Range | None:
         """Return the place of an element around a part of a word, as the 2 of H2O, if the translation has it too."""
         source, text = self.alignment.source, self.alignment.target
         word = bisect_left(self.alignment.source_words, (span.start + 1,)) - 1
@@ -254,8 +218,7 @@ class _Projector:
         for target in self.targets[word]:
             place = (text.rfind if is_last else text.find)(own, *self.alignment.target_words[target])
             found = place, place + len(own)
-            inside = place >= 0 and outer[0] <= place and found[1] <= outer[1]
-            if inside and not any(place < other[1] and other[0] < found[1] for _, other in placed):
+            if place >= 0 and _is_free(found, outer, placed):
                 return found
         return None
 
@@ -271,10 +234,10 @@ class _Projector:
                 start += 1
         return start, end
 
-    def _point_of(self, child: int, outer: Range, around: Range, *, wide: Sequence[tuple[int, Range]]) -> int:
+    def _point_of(self, child: int, outer: Range, around: Range, *, wide: Sequence[tuple[Range, int]]) -> int:
         """Return the place of an element without words: after the translation of the word before it, if that is known.
 
-        It is not inside one of its siblings that are around something (`wide`).
+        It is not inside one of its siblings that are around something (`wide`, in the order of their places).
         """
         span, text = self.spans[child], self.alignment.source
         start, end = self._without_blanks(span, outer, around)
@@ -284,13 +247,14 @@ class _Projector:
             place = end
         else:
             place = min(max(self._after_space(span, self._after_word_before(span.start)), outer[0]), outer[1])
-        for sibling, (start, end) in wide:
-            if (
-                start < place < end
-                or (sibling > child and start < place == end)
-                or (sibling < child and start == place < end)
-            ):
-                place = end if sibling < child else start
+        done, moved = -1, True
+        while moved:
+            moved = False
+            until = bisect_right(wide, place, key=lambda one: one[0][0])
+            for (start, end), sibling in sorted(wide[max(until - 2, 0) : until], key=lambda one: one[1]):
+                if sibling > done and (start < place < end or place == (start if sibling < child else end)):
+                    place, done, moved = end if sibling < child else start, sibling, True
+                    break
         return place
 
     def _after_space(self, span: Span, place: int) -> int:
@@ -384,10 +348,10 @@ def _spaced(
     return Projection("".join([*pieces, text[last:]]), whole, mended)
 
 
-def _is_free(place: Range, outer: Range, placed: Sequence[tuple[int, Range]]) -> bool:
+def _is_free(place: Range, outer: Range, placed: Sequence[tuple[Range, int]]) -> bool:
     """Tell whether a place is inside the parent, and apart from the siblings that have theirs."""
-    inside = outer[0] <= place[0] and place[1] <= outer[1]
-    return inside and not any(place[0] < end and start < place[1] for _, (start, end) in placed)
+    before = bisect_left(placed, place[1], key=lambda one: one[0][0]) - 1
+    return outer[0] <= place[0] and place[1] <= outer[1] and (before < 0 or placed[before][0][1] <= place[0])
 
 
 def _range(span: Span) -> Range:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from dragoman.documents.projection import Span
+from dragoman.documents.containment import Span
 
 
 @dataclass(frozen=True)

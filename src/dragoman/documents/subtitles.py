@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
+from dragoman.documents.containment import Span
 from dragoman.documents.inline import Inline, Piece, gather, written
 from dragoman.documents.markup import escaped
-from dragoman.documents.projection import Span
 from dragoman.documents.segments import Segment
 
 LINE = 42

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from dragoman.documents.alignment import Alignment
+from dragoman.documents.containment import Span
 from dragoman.documents.counterparts import places_of
 from dragoman.documents.mending import mend
 from dragoman.documents.placeholders import conserved
-from dragoman.documents.projection import Span, divide, nests, project
+from dragoman.documents.projection import divide, nests, project
 from dragoman.documents.segments import Segment
 
 

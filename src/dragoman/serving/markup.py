@@ -10,11 +10,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from dragoman.documents.alignment import Alignment, Range, align, join
+from dragoman.documents.containment import Span
 from dragoman.documents.counterparts import places_of
 from dragoman.documents.hypertext import says_no
 from dragoman.documents.markup import escaped
 from dragoman.documents.placeholders import placeholders
-from dragoman.documents.projection import Span, project
+from dragoman.documents.projection import project
 from dragoman.serving.formatting import has_words
 from dragoman.serving.interface import Answer
 from dragoman.serving.tags import Piece, cut, decoded, tags_of

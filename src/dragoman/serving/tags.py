@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from html.entities import html5
 from typing import Literal
 
+from dragoman.documents.containment import DEEPEST
 from dragoman.documents.hypertext import VOID
 from dragoman.documents.markup import Token, tokens
 
 Kind = Literal["text", "open", "close", "alone"]
 """Text between tags; a tag that opens an element, one that closes it, or one that is neither: a comment, `<x/>`, `<br>`."""
-
-DEEPEST = 256
-"""How deep elements are nested at most; a tag that would open another one stands alone, as in parsers of HTML."""
 
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 
