@@ -4,10 +4,11 @@ import csv
 import re
 import time
 import uuid
+from bisect import insort
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dragoman.documents.alignment import Alignment, Edit, Range, align, edited
+from dragoman.documents.alignment import Alignment, Edit, Range, align, edited, meeting
 from dragoman.documents.glossaries import rows_of
 from dragoman.documents.projection import CLOSING, OPENING
 from dragoman.serving.interface import ServiceError
@@ -158,20 +159,21 @@ def with_terms(alignment: Alignment, terms: Terms) -> Alignment:
         whole = matches[0].entry.targets[0].text
         return align(alignment.source, alignment.source[:before] + whole + alignment.source[after:])
     edits: list[Edit] = []
-    words = Words.of(alignment.target)
+    taken: list[Range] = []
+    words, targets = Words.of(alignment.target), alignment.targets_of()
     for found in matches:
         own = (found.start, found.end)
-        place = _linked(alignment, own)
-        if place is None or found.entry.used(words) or _meets(place, [(one.start, one.end) for one in edits]):
+        place = _linked(alignment, own, targets)
+        if place is None or meeting(taken, place) or found.entry.used(words):
             continue
+        insort(taken, place)
         edits.append(Edit(place[0], place[1], found.entry.targets[0].text, own))
     return edited(alignment, edits) if edits else alignment
 
 
-def _linked(alignment: Alignment, span: Range) -> Range | None:
+def _linked(alignment: Alignment, span: Range, targets: Sequence[Sequence[int]]) -> Range | None:
     """Return the longest run of target words linked to part of the source, without the signs around it."""
-    own = {i for i, (start, end) in enumerate(alignment.source_words) if start < span[1] and span[0] < end}
-    linked = sorted({j for i, j in alignment.links if i in own})
+    linked = sorted({j for i in meeting(alignment.source_words, span) for j in targets[i]})
     runs: list[list[int]] = []
     for word in linked:
         if runs and word == runs[-1][-1] + 1:
@@ -187,8 +189,3 @@ def _linked(alignment: Alignment, span: Range) -> Range | None:
     while end - start > 1 and alignment.target[start] in OPENING:
         start += 1
     return start, end
-
-
-def _meets(place: Range, others: Sequence[Range]) -> bool:
-    """Tell whether a range overlaps one of some others."""
-    return any(place[0] < end and start < place[1] for start, end in others)

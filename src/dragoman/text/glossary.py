@@ -35,6 +35,14 @@ class Words:
     def __len__(self) -> int:
         return len(self.written)
 
+    @cached_property
+    def by_word(self) -> dict[str, list[int]]:
+        """Where each word is, without case."""
+        found: dict[str, list[int]] = {}
+        for place, word in enumerate(self.folded):
+            found.setdefault(word, []).append(place)
+        return found
+
 
 @dataclass(frozen=True)
 class Term:
@@ -64,7 +72,8 @@ class Term:
         >>> [Term.of(one).is_in(Words.of("L'École de  Paris")) for one in ("école de paris", "ecole", "paris", "École de paris")]
         [True, False, True, False]
         """
-        return any(self.stands_at(place, words) for place in range(len(words) - len(self.words) + 1))
+        first = self.words.folded[:1]
+        return not first or any(self.stands_at(place, words) for place in words.by_word.get(first[0], ()))
 
 
 @dataclass(frozen=True)
