@@ -46,6 +46,10 @@ def test_an_address_is_found_behind_a_long_text_without_spaces():
     assert [one.text for one in placeholders("字" * 300_000 + " a.b+c@d-e.org")] == ["a.b+c@d-e.org"]
 
 
+def test_a_row_of_zeros_is_a_number():
+    assert [one.text for one in placeholders("%" + "0" * 100_000)] == ["0" * 100_000]
+
+
 def test_signs_of_percent_are_no_placeholders():
     for text in (
         "a 50 % discount",

@@ -13,8 +13,8 @@ from functools import lru_cache
 
 from dragoman.text.segments import SIGN
 
-_SPECIFIER = r"%(?:\d+\$)?[-+#0']*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[jztLq]|I32|I64)?"
-"""The beginning of a format specifier, before its letter."""
+_SPECIFIER = r"%(?:\d{1,3}\$)?[-+#0']{0,5}(?:\d{1,9}|\*)?(?:\.(?:\d{1,9}|\*))?(?:hh?|ll?|[jztLq]|I32|I64)?"
+"""The beginning of a format specifier, before its letter. Flags and digits are bounded, or a row of zeros could be both."""
 _MARKER = r"(?:(?<![\d%])|(?<=%\d))%L?([1-9]\d?)(?![\d.,]*\d|\$)"
 """A marker of Qt, such as `%1`, or a percentage that is written before its number, as in Turkish."""
 _KINDS = (
