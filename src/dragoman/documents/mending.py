@@ -139,10 +139,13 @@ class _Restoring:
 
     def edits(self, lost: Sequence[Placeholder]) -> list[Edit]:
         """Return the edits that put back as many lost placeholders as can be at once, at least the first one."""
+        edits = []
         for one in self._unlinked(lost):
-            self.made[one.start] = self._edit(one)
+            edit = self._edit(one)
+            edits += [] if edit is None else [edit]
+            self.made.setdefault(one.start, edit)
             insort(self.restored, one.start)
-        return [one for one in self.made.values() if one is not None]
+        return edits
 
     def _unlinked(self, lost: Sequence[Placeholder]) -> list[Placeholder]:
         """Choose of equal placeholders those that are linked to none like them: the others are in the translation."""
