@@ -347,7 +347,7 @@ def test_in_a_browser_a_document_is_translated_and_saved(tmp_path: Path) -> None
         )
         page.locator("#document").set_input_files(lines)
         page.locator("#fetch").wait_for()
-        assert page.evaluate("() => [...seen]")[-3:] == ["100 of 120 texts", "120 of 120 texts", "Translated:"]
+        assert page.evaluate("() => [...seen]")[-3:] == ["100 of 120 sentences", "120 of 120 sentences", "Translated:"]
         assert page.locator("#bar").is_hidden()
         check_accessibility(page)
         with page.expect_download() as download:

@@ -119,6 +119,28 @@ def test_other_documents_keep_their_tags(kind: str):
     assert document.texts and tags(translated(document), kind) == tags(made.content, kind)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("a.html", "<p>red\n   house.\nHello!</p>", "<p>nhà. đỏ\nxin chào!</p>"),
+        ("a.md", "> red\n> house\n\n- red\n  *house*\n", "> nhà đỏ\n\n- *nhà* đỏ\n"),
+        ("a.html", "hello<br>world", "xin chào<br>thế giới"),
+        ("a.srt", "1\n00:01 --> 00:02\n- Hello\n- Red house\n", "1\n00:01 --> 00:02\n- xin chào\n- nhà đỏ\n"),
+        ("a.po", 'msgid "red\\nhouse\\n"\nmsgstr ""\n', 'msgid "red\\nhouse\\n"\nmsgstr ""\n"đỏ\\n"\n"nhà\\n"\n'),
+    ],
+)
+def test_sentences_go_on_in_the_next_line_of_a_file_but_not_after_a_line_break(name: str, text: str, expected: str):
+    document = READERS[name[1:]](text.encode(), name)
+    assert all("\n" not in one for one in document.texts) and translated(document).decode() == expected
+
+
+def test_a_file_that_is_translated_into_its_own_language_keeps_its_lines():
+    service, text = Phrases(), b"<p>red\n   house</p>"
+    document = READERS[".html"](text, "a.html")
+    portions = translated_portions(service, document, Call((), "en", "en"), settings=ServiceSettings())
+    assert asyncio.run(write_translated(document, portions)) == text and not service.calls
+
+
 def test_markdown_is_known_by_both_of_its_names():
     for name in (".md", ".markdown"):
         assert translated(READERS[name](b"# red *house*\n`x`\n", f"a{name}")).decode() == "# *nhà* đỏ\n`x`\n"

@@ -28,3 +28,14 @@ def sentences(text: str, breaks: Sequence[int] = ()) -> list[Range]:
         for start, end in areas
         for one in segments(text[start:end], split="punctuation")
     ]
+
+
+def gaps(text: str, places: Sequence[Range]) -> list[str]:
+    """Return what stands before, between and after the sentences of a text.
+
+    >>> gaps(" One.  Two.", [(1, 5), (7, 11)])
+    [' ', '  ', '']
+    """
+    ends = [0, *(end for _, end in places)]
+    starts = [*(start for start, _ in places), len(text)]
+    return [text[end:start] for end, start in zip(ends, starts, strict=True)]

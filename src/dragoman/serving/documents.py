@@ -63,8 +63,8 @@ class Documents:
     async def translate(self, request: Request) -> Response:
         """Translate a document, and tell with server-sent events how far it is: `progress`, and `done` or `error`.
 
-        `progress` has the number of texts that are `done`, of `total`; `done` the `name` of the document and the `url` from which
-        it can be fetched for half an hour.
+        `progress` has the number of sentences that are `done`, of `total`; `done` the `name` of the document and the `url` from
+        which it can be fetched for half an hour.
         """
         service = service_of(request)
         fields = await read_fields(request, settings_of(request).max_body_mb)

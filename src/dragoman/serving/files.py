@@ -11,9 +11,11 @@ from pathlib import PurePath
 from typing import Protocol, get_args
 from urllib.parse import quote
 
+from dragoman.documents.alignment import Alignment, Range, join, unchanged, words_of
 from dragoman.documents.placeholders import is_translatable
 from dragoman.documents.reading import SUFFIXES, Format, Reading, read_document
 from dragoman.documents.segments import Document, Segment
+from dragoman.documents.sentences import gaps, sentences
 from dragoman.documents.transfer import is_written, transfer
 from dragoman.errors import InputError, shorten
 from dragoman.serving.interface import Answer, Call, OverloadedError, Service, ShuttingDownError, TooSlowError
@@ -28,7 +30,7 @@ KEEP_SECONDS = 30 * 60.0
 """How long a file waits to be fetched."""
 
 PORTION = 50
-"""Maximum number of texts of a document that are translated at once, in the time of one request."""
+"""Maximum number of sentences of a document that are translated at once, in the time of one request."""
 
 ATTEMPTS = 50
 """How often a portion is tried while the service is busy."""
@@ -48,27 +50,39 @@ KEEP_BYTES = 256 << 20
 
 @dataclass(frozen=True)
 class Upload:
-    """A document that was uploaded, as texts to translate."""
+    """A document that was uploaded, as sentences to translate."""
 
     document: Document
+    places: Sequence[Sequence[Range]]
+    """Where the sentences of each segment are."""
+    texts: Sequence[str]
+    """Its sentences that have something to translate, each on one line."""
+
+    @classmethod
+    def of(cls, document: Document) -> "Upload":
+        """Cut the segments of a document into sentences."""
+        places = [sentences(segment.text, segment.breaks) for segment in document.segments]
+        whole = [
+            segment.text[start:end]
+            for segment, some in zip(document.segments, places, strict=True)
+            for start, end in some
+        ]
+        return cls(document, places, [" ".join(one.split()) for one in whole if is_translatable(one)])
 
     @property
     def aligns(self) -> bool:
         """Tell whether `written` needs to know which words belong together: where there are tags."""
         return any(segment.spans or segment.cuts for segment in self.document.segments)
 
-    @property
-    def texts(self) -> list[str]:
-        """The texts of its segments that have something to translate."""
-        return [segment.text for segment in self.document.segments if is_translatable(segment.text)]
-
     def written(self, answers: Sequence[Answer]) -> bytes:
         """Return the content of the document with the translations of its texts."""
         left = iter(answers)
         translations: list[Segment | None] = []
-        for segment in self.document.segments:
-            if is_translatable(segment.text):
-                found = transfer(segment, alignment_of(segment.text, next(left)))
+        for segment, some in zip(self.document.segments, self.places, strict=True):
+            parts = [segment.text[start:end] for start, end in some]
+            if any(map(is_translatable, parts)):
+                aligned = [_aligned(one, next(left)) if is_translatable(one) else unchanged(one) for one in parts]
+                found = transfer(segment, join(aligned, gaps(segment.text, some)))
                 translations.append(None if found is None or not is_written(segment, found) else found.segment)
             else:
                 translations.append(segment if segment.beside else None)
@@ -93,7 +107,7 @@ def reader_of(kind: Format) -> Reader:
         if sum(content.count(mark) for mark in MARKS.get(kind, b"")) > MOST_MARKS:
             raise InputError(f"{shorten(name)} has more than {MOST_MARKS:,} tags or other marks in it; divide it")
         reading = Reading(languages=(None, target or None), unpacked=UNPACKED + 2 * len(content))
-        return Upload(read_document(content, kind, shorten(name), reading=reading))
+        return Upload.of(read_document(content, kind, shorten(name), reading=reading))
 
     return read
 
@@ -116,12 +130,13 @@ async def translated_portions(
     terms: Mapping[str, str] | None = None,
     attempts: int = 1,
 ) -> AsyncGenerator[list[Answer], None]:
-    """Translate the texts of a document, and yield the answers to each portion, which has the time of a request for itself.
+    """Translate the sentences of a document, and yield the answers to each portion, which has the time of a request for itself.
 
     What a busy service refuses is tried again, so many attempts in all; what is not ready in time, in halves. Where there are
     tags, only terms that the model can write itself are in the translation; none is put in afterwards. ShuttingDownError once
     the service ends.
     """
+    call = replace(call, options=replace(call.options, split="none"))
     waiting, left = _portions(document.texts, settings)[::-1], attempts
     while waiting:
         if service.draining:  # nobody could fetch the document
@@ -157,6 +172,15 @@ async def _translated(service: Service, call: Call, terms: Mapping[str, str] | N
         return await translate_aligned(service, call, terms)
     found = await translate(service, call, terms)
     return [one.answer or Answer(one.text, one.source, call.target, "") for one in found]
+
+
+def _aligned(sentence: str, answer: Answer) -> Alignment:
+    """Return the alignment of a sentence, which was sent on one line, and its translation."""
+    text = " ".join(sentence.split())
+    found = alignment_of(text, answer)
+    if found.target == text:
+        return unchanged(sentence)
+    return replace(found, source=sentence, source_words=words_of(sentence))
 
 
 @dataclass(frozen=True)
