@@ -61,6 +61,16 @@ def translated(markup: str, rules: TagRules, *, links: bool = True) -> str:
         ("one <i>★</i> two three", HTML, "THREE TWO ONE <i>★</i>"),
         ("one <b><u>→</u></b> two<b>!</b>", HTML, "TWO<b>!</b> ONE <b><u>→</u></b>"),
         ("one</b> two <i>", HTML, "TWO ONE</b><i>"),
+        ("one two.<br>three four<br/>five six", HTML, "TWO. ONE<br>FOUR THREE<br/>SIX FIVE"),
+        ("one <br>two<br> three", HTML, "THREE TWO<br> ONE <br>"),
+        ("<p>one <b>two<br />\nThree</b> four</p>", HTML, "<p>TWO ONE <b><br />\nFOUR THREE</b></p>"),
+        ("one <br>Two", TagRules(is_html=True, within=frozenset({"br"})), "TWO ONE <br>"),
+        ("<a>one two</a><a>three four</a> five", HTML, "<a>TWO ONE</a>FIVE <a>FOUR THREE</a>"),
+        (
+            "<span>one</span><span>Two</span> <span>three</span>",
+            HTML,
+            "<span>ONE</span><span>THREE</span> <span>TWO</span>",
+        ),
         ("", HTML, ""),
     ],
 )

@@ -219,11 +219,10 @@ class HypertextDocument:
     def _begins_another(self, number: int) -> bool:
         """Tell whether a tag begins a link or the like directly after another one, as in a menu: pages show them apart."""
         before, token = self._tokens[max(number - 1, 0)], self._tokens[number]
-        name = token.name.lower()
-        if (before.kind, before.name.lower(), token.kind) != ("close", name, "open"):
+        if (before.kind, token.kind) != ("close", "open"):
             return False
-        following = "".join(one.raw for one in self._tokens[number + 1 : number + 2]).lstrip()[:1]
-        return name in ("a", "label") or (name == "span" and (following.isupper() or following.isdigit()))
+        following = "".join(one.raw for one in self._tokens[number + 1 : number + 2])
+        return begins_another(before.name.lower(), token.name.lower(), following)
 
     def _add(self, pieces: list[Piece], start: int, end: int) -> None:
         """Add a segment, if it has text."""
@@ -266,6 +265,16 @@ def _ends(of: Sequence[Token]) -> dict[int, int]:
         elif token.kind == "close" and begun[name]:
             ends[begun[name].pop()] = number + 1
     return ends
+
+
+def begins_another(ended: str, begun: str, text: str) -> bool:
+    """Tell whether an inline element that begins directly where one ended is shown apart from it, by their names and its text.
+
+    >>> begins_another("a", "a", "x"), begins_another("span", "span", "X"), begins_another("span", "span", "x")
+    (True, True, False)
+    """
+    first = text.lstrip()[:1]
+    return ended == begun and (begun in ("a", "label") or (begun == "span" and (first.isupper() or first.isdigit())))
 
 
 def says_no(tag: str) -> bool:

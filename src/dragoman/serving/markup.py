@@ -12,7 +12,7 @@ from functools import cached_property
 from dragoman.documents.alignment import Alignment, Range, align, join
 from dragoman.documents.containment import Span
 from dragoman.documents.counterparts import places_of
-from dragoman.documents.hypertext import says_no
+from dragoman.documents.hypertext import begins_another, says_no
 from dragoman.documents.markup import escaped
 from dragoman.documents.placeholders import placeholders
 from dragoman.documents.projection import project
@@ -223,6 +223,9 @@ class _Reader:
         while number < len(self.pieces):
             piece = self.pieces[number]
             end = piece.partner if self.is_kept(piece) and piece.partner is not None else number
+            if self._begins_another(number):
+                found += self._block(waiting)
+                waiting = []
             if piece.kind != "text" and self._splits(number):
                 found += self._block(waiting)
                 found.append(self.raw(number, end + 1))
@@ -268,9 +271,26 @@ class _Reader:
         if piece.name in rules.within:
             return False
         if rules.is_html:
-            return piece.name not in INLINE
+            return piece.name not in INLINE or (piece.name == "br" and self._ends_line(number))
         paired = piece.kind == "alone" or piece.partner is not None
         return rules.outline and paired and self.parents[number] not in self.speaking
+
+    def _ends_line(self, number: int) -> bool:
+        """Tell whether a line break ends a sentence: not within one, before a space and a small letter."""
+        before, after = (self._text(beside) for beside in (number - 1, number + 1))
+        return not after.lstrip()[:1].islower() or not (before[-1:].isspace() or after[:1].isspace())
+
+    def _begins_another(self, number: int) -> bool:
+        """Tell whether a tag of HTML begins a link or the like directly after another one."""
+        before, piece = self.pieces[number - 1], self.pieces[number]
+        if not self.rules.is_html or (before.kind, piece.kind) != ("close", "open") or piece.name in self.rules.within:
+            return False
+        return begins_another(before.name, piece.name, self._text(number + 1))
+
+    def _text(self, number: int) -> str:
+        """Return a piece if it is text, and nothing otherwise."""
+        inside = 0 <= number < len(self.pieces) and self.pieces[number].kind == "text"
+        return self.pieces[number].raw if inside else ""
 
     def raw(self, start: int, end: int) -> str:
         """Return some pieces as they were."""
