@@ -21,3 +21,10 @@ def test_a_space_of_opendocument_after_a_word_is_one_in_the_text():
     assert found.inline.segment.text == "Name: Mai Lan xy z"
     replace_all([found], [found.inline.segment])
     assert root.raw() == '<p><s>Name: </s>Mai <text:s/>Lan <text:s text:c="2"/>x<b/><text:s/>y z</p>'
+
+
+def test_many_spaces_and_marks_after_a_space_stand_alone():
+    many = 50_000
+    root = tree(f"<p>a <b/>{'<text:s/>' * many}{'<x/>' * many}b</p>")
+    found = paragraph(root.children[0], frozenset())  # type: ignore[arg-type]
+    assert found.inline.segment.text == "a b" and len(found.inline.segment.spans) == 2 * many + 1

@@ -1,6 +1,10 @@
 """Pieces become text and elements, and pieces again."""
 
+import re
+from dataclasses import replace
+
 from dragoman.documents.inline import Piece, gather, written
+from dragoman.documents.projection import Span
 
 
 def pieces(text: str) -> list[Piece]:
@@ -22,3 +26,20 @@ def test_overlapping_elements_and_lone_tags_stand_alone():
 
 def test_line_breaks_are_known():
     assert gather(pieces("ab/c")).segment.breaks == (2,)
+
+
+def test_many_tags_without_a_counterpart_stand_alone():
+    many = 100_000
+    found = gather([*pieces("(" * many), *pieces("a"), *pieces("]" * many)])
+    assert found.segment.spans == (*[Span(0, 0, alone=True)] * many, *[Span(1, 1, alone=True)] * many)
+
+
+def test_ranges_that_overlap_elements_begin_before_they_end():
+    many = 20_000
+    begins = [Piece("open", f"<{number}>", f"range {number}", loose=True) for number in range(many)]
+    ends = [Piece("close", f"</{number}>", f"range {number}", loose=True) for number in range(many)]
+    found = gather([*pieces("("), *begins, *pieces(")a("), *ends, *pieces(")")])
+    turned = tuple(replace(span, start=1 - span.start, end=1 - span.end) for span in found.segment.spans)
+    shown = re.findall("<.*?>", written(found, replace(found.segment, spans=turned), str))
+    assert [one.startswith("</") for one in shown] == [False] * many + [True] * many
+    assert {one.replace("/", "") for one in shown[many:]} == {*shown[:many]}

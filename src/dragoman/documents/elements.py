@@ -45,24 +45,25 @@ class Paragraph:
 def paragraph(element: Element, pairs: frozenset[str], breaks: frozenset[str] = frozenset()) -> Paragraph:
     """Return an element as a paragraph: inside it, elements named in `pairs` surround text, all others are tags alone."""
     pieces: list[Piece] = []
+    last: Piece | None = None
+    """The text or line break read last."""
     waiting: list[Element | Token | Piece] = list(reversed(element.children))
     while waiting:
         one = waiting.pop()
         if isinstance(one, Piece):
-            pieces.append(one)
+            new = [one]
         elif isinstance(one, Token):
-            if one.kind == "text":
-                pieces += _said(decoded(one.raw))
-            else:
-                pieces.append(Piece("alone", Raw((one,))))
+            new = [*_said(decoded(one.raw))] if one.kind == "text" else [Piece("alone", Raw((one,)))]
         elif one.name in pairs and one.closing and not _is_protected(one):
-            pieces.append(Piece("open", Raw((one.opening,)), id(one)))
+            new = [Piece("open", Raw((one.opening,)), id(one))]
             waiting.append(Piece("close", Raw((one.closing,)), id(one)))
             waiting += reversed(one.children)
-        elif one.name == "text:s" and _ends_with_word(pieces):
-            pieces += _spaces(one.attribute("text:c") or "1")
+        elif one.name == "text:s" and _ends_with_word(last):
+            new = _spaces(one.attribute("text:c") or "1")
         else:
-            pieces.append(_lone(one, breaks))
+            new = [_lone(one, breaks)]
+        pieces += new
+        last = next((piece for piece in reversed(new) if piece.kind in ("text", "break")), last)
     return Paragraph(element, gather(pieces))
 
 
@@ -94,9 +95,8 @@ def _said(text: str) -> Iterator[Piece]:
             yield Piece("alone", Raw((escaped(token.raw),)))
 
 
-def _ends_with_word(pieces: Sequence[Piece]) -> bool:
+def _ends_with_word(last: Piece | None) -> bool:
     """Tell whether what was read last, but for tags, is neither a space nor a line break."""
-    last = next((one for one in reversed(pieces) if one.kind in ("text", "break")), None)
     return last is not None and last.kind == "text" and not last.what[-1:].isspace()
 
 

@@ -41,7 +41,6 @@ class Inline:
             first, second = places[id(begin)], places[id(end)]
             if second < first:
                 pieces[first], pieces[second] = end, begin
-                places[id(begin)], places[id(end)] = second, first
         return pieces
 
     def _placed(self, translated: Segment) -> Iterator[Piece]:
@@ -113,20 +112,25 @@ def written(inline: Inline, translated: Segment, escape: Callable[[str], str]) -
 def _partners(pieces: Sequence[Piece]) -> dict[int, int]:
     """Return the number of the closing piece of each opening one, and the other way round."""
     waiting: list[int] = []
-    places: dict[object, list[int]] = defaultdict(list)
-    """Of each key, where those that wait are."""
+    by_key: defaultdict[object, list[int]] = defaultdict(list)
+    fixed: list[int] = []
+    """Those that wait and are not loose."""
     found: dict[int, int] = {}
     for number, piece in enumerate(pieces):
         if piece.kind == "open" and len(waiting) < DEEPEST:
-            places[piece.key].append(len(waiting))
-            waiting.append(number)
-        elif piece.kind == "close" and places[piece.key]:
-            place = places[piece.key][-1]
-            if not (piece.loose and any(not pieces[one].loose for one in waiting[place:])):
-                found[waiting[place]], found[number] = number, waiting[place]
-                for one in waiting[place:]:
-                    places[pieces[one].key].pop()
-                del waiting[place:]
+            for some in (waiting, by_key[piece.key], *(() if piece.loose else (fixed,))):
+                some.append(number)
+        elif (
+            piece.kind == "close"
+            and (own := by_key[piece.key])
+            and not (piece.loose and fixed and fixed[-1] >= own[-1])
+        ):
+            opened, last = own[-1], -1
+            while last != opened:
+                last = waiting.pop()
+                for some in (by_key[pieces[last].key], *(() if pieces[last].loose else (fixed,))):
+                    some.pop()
+            found[opened], found[number] = number, opened
     return found
 
 
