@@ -150,6 +150,7 @@ def test_samples_end_where_the_vocabulary_has_its_eos() -> None:
     assert len({len(one) for ids in found.ids for one in ids}) > 1
 
 
-def test_the_lowest_temperature_takes_the_likeliest() -> None:
-    shaped = shape(torch.tensor([[0.2, 0.5, 0.3]]).log(), DecodingSettings(method="sample", temperature=1e-40))
+@pytest.mark.parametrize("temperature", [1e-40, 1e-300])
+def test_the_lowest_temperature_takes_the_likeliest(temperature: float) -> None:
+    shaped = shape(torch.tensor([[0.2, 0.5, 0.3]]).log(), DecodingSettings(method="sample", temperature=temperature))
     assert shaped.exp().tolist() == [[0.0, 1.0, 0.0]]

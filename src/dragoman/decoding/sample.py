@@ -112,7 +112,8 @@ def shape(log_probs: Float[Tensor, "rows vocab"], settings: SearchSettings) -> F
     tensor([[0.6250, 0.3750, 0.0000]])
     """
     below = log_probs - log_probs.amax(-1, keepdim=True)  # so that the likeliest stays finite at any temperature
-    shaped = (below / settings.temperature).log_softmax(-1)
+    lowest = torch.finfo(below.dtype).tiny  # a lower temperature would be 0 among numbers of this type
+    shaped = (below / max(settings.temperature, lowest)).log_softmax(-1)
     if 0 < settings.top_k < shaped.shape[-1]:
         least = shaped.topk(settings.top_k).values[:, -1:]
         shaped = shaped.masked_fill(shaped < least, -torch.inf).log_softmax(-1)
