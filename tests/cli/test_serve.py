@@ -54,12 +54,19 @@ def test_what_cannot_be_served_is_refused(trained: Trained, tmp_path: Path) -> N
 
 
 @needs_server
+def test_a_service_whose_keys_cannot_be_used_does_not_say_that_it_serves(trained: Trained) -> None:
+    refused = dragoman("serve", trained("rnn"), "--port", 0, "--keys", __file__)
+    assert refused.code == 2 and f"{__file__} cannot be used as a database" in refused.errors
+    assert "Serving" not in refused.errors
+
+
+@needs_server
 def test_a_file_of_keys_that_is_not_there_is_named(
     trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dragoman.serving.server.run", lambda service, settings, listener, *, keys: listener.close())
     place = tmp_path / "keys.sqlite"
-    missing, there = (dragoman("serve", trained("rnn"), "--port", 0, "--keys", one) for one in (place, __file__))
+    missing, there = (dragoman("serve", trained("rnn"), "--port", 0, "--keys", place) for _ in range(2))
     assert f"There is no file {place} yet" in missing.errors and f"dragoman keys add {place} NAME" in missing.errors
     assert there.code == 0 and "There is no file" not in there.errors
 

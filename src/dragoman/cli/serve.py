@@ -55,21 +55,24 @@ def serve(
     from dragoman.serving.models import check_glossaries, loader, read_offers
     from dragoman.serving.server import listen, make_service, run
     from dragoman.serving.settings import ServiceSettings
+    from dragoman.serving.store import open_store
     from dragoman.settings import override, parse
 
     chosen = parse(ServiceSettings, override({}, settings or []), "the service")
     offers = read_offers(runs, engine="torch" if glossary and engine == "auto" else engine, device=device)
     terms = {} if not glossary else {"glossary": check_glossaries(glossary, offers, engine=engine)}
     service = make_service(offers, loader(engine=engine, device=device, **terms), chosen)
+    remarks = list(_remarks(host, keys))  # before the store is there
+    store = open_store(keys) if keys else None
     listener = listen(host, port)
     address, bound = listener.getsockname()[:2]
     shown = f"[{address}]" if ":" in address else address
     for offer in offers:
         note(f"{offer.name} translates {offer.directions}")
-    for remark in _remarks(host, keys):
+    for remark in remarks:
         note(remark)
     note(f"Serving on http://{shown}:{bound} (interface: http://{shown}:{bound}/docs; Ctrl-C ends)")
-    run(service, chosen, listener, keys=keys)
+    run(service, chosen, listener, keys=store)
 
 
 def _remarks(host: str, keys: str | None) -> Iterator[str]:

@@ -106,16 +106,15 @@ def is_private(host: str) -> bool:
 
 
 def run(
-    service: TranslationService, settings: ServiceSettings, listener: socket.socket, *, keys: str | None = None
+    service: TranslationService, settings: ServiceSettings, listener: socket.socket, *, keys: Store | None = None
 ) -> None:
     """Answer requests until SIGINT or SIGTERM; then those in progress get `drain_s` seconds to end.
 
-    With the place of `keys`, only callers who have one are answered. InputError if the keys cannot be read.
+    With a store of `keys`, only callers who have one are answered.
     """
     sys.setswitchinterval(SWITCH_SECONDS)
-    store = open_store(keys or MEMORY)
-    gate = KeyGate(Keys(store)) if keys else None
-    app = create_app(service, settings, routers=routers_of(store), gate=gate)
+    gate = None if keys is None else KeyGate(Keys(keys))
+    app = create_app(service, settings, routers=routers_of(keys or open_store(MEMORY)), gate=gate)
     server_of(app, service, settings).run(sockets=[listener])
 
 
