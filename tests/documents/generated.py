@@ -243,6 +243,6 @@ def _odt(chance: random.Random) -> bytes:
 _MAKERS = {
     "html": _html, "md": _md,
     "txt": _txt, "srt": _srt, "vtt": _vtt, "po": _po, "xliff": _xliff, "tmx": _tmx, "csv": _csv, "tsv": _tsv,
-    "docx": _docx, "pptx": _pptx, "odt": _odt,
+    "docx": _docx, "pptx": _pptx, "odt": _odt, "odp": _odt,
 }  # fmt: skip
 FORMATS = tuple(_MAKERS)

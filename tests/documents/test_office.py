@@ -86,3 +86,19 @@ def test_other_prefixes_are_refused_rather_than_overlooked():
     ):
         with pytest.raises(InputError, match=r"paragraphs `(ns0:)?p`, and not `w:p` .* save it again"):
             OfficeDocument(zipped({"word/document.xml": part}), "docx", "it")
+
+
+def test_slides_notes_and_master_pages_of_opendocument_are_translated():
+    space = 'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"'
+    parts = {
+        "mimetype": "application/vnd.oasis.opendocument.presentation",
+        "content.xml": f"<o {space}><draw:page><text:p>Slide <text:page-number>2</text:page-number></text:p>"
+        "<presentation:notes><text:p>Note</text:p></presentation:notes></draw:page></o>",
+        "styles.xml": f"<o {space}><style:master-page><text:p>Always</text:p></style:master-page></o>",
+    }
+    document = OfficeDocument(zipped(parts), "odp", "it")
+    assert [one.text for one in document.segments] == ["Slide ", "Note", "Always"]
+    written = document.written([Segment("Trang ", document.segments[0].spans), None, None])
+    with zipfile.ZipFile(io.BytesIO(written)) as archive:
+        changed = parts["content.xml"].replace("Slide", "Trang")
+        assert {one: archive.read(one).decode() for one in archive.namelist()} == {**parts, "content.xml": changed}

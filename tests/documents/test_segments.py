@@ -25,7 +25,7 @@ def reading_for(kind: str) -> Reading:
 
 def parts(content: bytes, kind: str) -> dict[str, bytes]:
     """Return the parts of a file."""
-    if kind not in ("docx", "pptx", "odt"):
+    if kind not in ("docx", "pptx", "odt", "odp"):
         return {"": content}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
@@ -76,14 +76,14 @@ def check(kind: str, seed: int) -> None:
             lost, extra = missing(segment.text, one.segment.text)
             assert not lost and all(each.is_number for each in extra), (kind, seed)
     for name, inside in parts(content, kind).items():
-        if kind in ("docx", "pptx", "odt", "xliff", "tmx") and (not name or name.endswith(".xml")):
+        if kind in ("docx", "pptx", "odt", "odp", "xliff", "tmx") and (not name or name.endswith(".xml")):
             text, _ = decode_xml(inside, name)
             for paragraph in text.split("<w:p>"):
                 ends = [
                     {"begin": 1, "separate": 0, "end": -1}[one] for one in re.findall(r'fldCharType="(\w+)"', paragraph)
                 ]
                 assert min(accumulate(ends), default=0) >= 0 and sum(ends) == 0, (kind, seed)
-        elif kind in ("docx", "pptx", "odt"):
+        elif kind in ("docx", "pptx", "odt", "odp"):
             assert inside == parts(made.content, kind)[name]
 
 

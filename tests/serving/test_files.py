@@ -112,7 +112,7 @@ def test_others_do_not_wait_while_a_document_is_written(monkeypatch: pytest.Monk
     assert translated(READERS[".txt"](b"hello", "a.txt")) == b"written"
 
 
-@pytest.mark.parametrize("kind", ["html", "md", "docx", "odt", "pptx", "srt", "vtt"])
+@pytest.mark.parametrize("kind", ["html", "md", "docx", "odt", "odp", "pptx", "srt", "vtt"])
 def test_other_documents_keep_their_tags(kind: str):
     made = make(kind, 3)
     document = READERS[f".{kind}"](made.content, f"a.{kind}")

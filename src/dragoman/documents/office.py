@@ -27,6 +27,7 @@ _PARTS = {
     "docx": rf"word/(?:document\d*|header\d*|footer\d*|footnotes|endnotes|comments|{_DRAWN})\.xml",
     "pptx": rf"ppt/(?:slides/[^/]+|notesSlides/[^/]+|{_DRAWN})\.xml",
     "odt": r"(?:content|styles)\.xml",
+    "odp": r"(?:content|styles)\.xml",
 }
 _SPACE = re.compile(r"""\sxmlns:?([\w.-]*)\s*=\s*["']([^"']*)["']""")
 _USUAL = {"w": "wordprocessingml/2006/main", "a": "drawingml/2006/main", "text": ":xmlns:text:1.0"}
@@ -41,7 +42,7 @@ class OfficeDocument:
     def __init__(self, content: bytes, kind: str, where: str, *, largest: int | None = None) -> None:
         names = re.compile(_PARTS[kind])
         self._entries = _entries(content, where, names, largest=LARGEST if largest is None else largest)
-        self._read = _odt_paragraphs if kind == "odt" else _run_paragraphs
+        self._read = _odf_paragraphs if kind in ("odt", "odp") else _run_paragraphs
         self._parts: list[tuple[int, Element, str, Sequence[Paragraph | RunParagraph]]] = []
         for number, (info, inside) in enumerate(self._entries):
             if names.fullmatch(info.filename):
@@ -93,7 +94,7 @@ def _run_paragraphs(root: Element) -> list[RunParagraph]:
     return [one for one in found if one.inline.segment.text.strip()]
 
 
-def _odt_paragraphs(root: Element) -> list[Paragraph]:
+def _odf_paragraphs(root: Element) -> list[Paragraph]:
     """Return the paragraphs of a part of an OpenDocument file that have text, but not those that were deleted from it."""
     own = (one for one in root.elements(but="text:tracked-changes") if one.name in ("text:p", "text:h"))
     found = [paragraph(one, _PAIRS, _LINE_BREAKS) for one in own if one.closing]

@@ -19,7 +19,7 @@ from dragoman.documents.subtitles import SubtitleDocument
 from dragoman.documents.tables import TableDocument
 from dragoman.errors import InputError
 
-Format = Literal["txt", "html", "md", "srt", "vtt", "po", "xliff", "tmx", "csv", "tsv", "docx", "pptx", "odt"]
+Format = Literal["txt", "html", "md", "srt", "vtt", "po", "xliff", "tmx", "csv", "tsv", "docx", "pptx", "odt", "odp"]
 """The formats of documents."""
 
 LARGEST = 256 << 20
@@ -133,7 +133,7 @@ def _read(content: bytes, kind: Format, where: str, *, reading: Reading) -> Docu
     if reading.column is not None and kind not in ("csv", "tsv"):
         raise InputError(f"--column is for tables, but {where} is read as {kind}; remove it")
     match kind:
-        case "docx" | "pptx" | "odt":
+        case "docx" | "pptx" | "odt" | "odp":
             return OfficeDocument(content, kind, where, largest=reading.unpacked)
         case "xliff":
             return XliffDocument(content, where, reading.languages[1])
