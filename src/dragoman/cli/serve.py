@@ -62,13 +62,11 @@ def serve(
     offers = read_offers(runs, engine="torch" if glossary and engine == "auto" else engine, device=device)
     terms = {} if not glossary else {"glossary": check_glossaries(glossary, offers, engine=engine)}
     service = make_service(offers, loader(engine=engine, device=device, **terms), chosen)
-    remarks = list(_remarks(host, keys))  # before the store is there
+    remarks = [*(f"{one.name} translates {one.directions}" for one in offers), *_remarks(host, keys)]
     store = open_store(keys) if keys else None
     listener = listen(host, port)
     address, bound = listener.getsockname()[:2]
     shown = f"[{address}]" if ":" in address else address
-    for offer in offers:
-        note(f"{offer.name} translates {offer.directions}")
     for remark in remarks:
         note(remark)
     note(f"Serving on http://{shown}:{bound} (interface: http://{shown}:{bound}/docs; Ctrl-C ends)")
