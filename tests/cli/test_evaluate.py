@@ -35,6 +35,23 @@ def test_evaluate_without_json_shows_scores_and_speed(trained: Trained, tmp_path
     assert speed.startswith("1 sentence in ") and speed.endswith(" per second")
 
 
+def test_translations_are_not_written_over_a_file_that_is_read(trained: Trained, source, target, tmp_path: Path):
+    terms = lines(tmp_path / "terms.tsv", ["cats\tmèo"])
+    for one in (source, target, terms):
+        before = one.read_bytes()
+        sentence = refusal("evaluate", trained("rnn"), source, target, "--glossary", terms, "--output", one)
+        assert sentence == f"{one} is one of the files to read; name another file for what is written"
+        assert one.read_bytes() == before
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_translated(
+    trained: Trained, source, tmp_path: Path
+):
+    nowhere = tmp_path / "nowhere" / "output.vi"
+    sentence = refusal("evaluate", trained("rnn"), source, tmp_path / "gone.vi", "--output", nowhere)
+    assert sentence.startswith(f"{nowhere} cannot be written (")
+
+
 def test_several_translations_of_a_sentence_are_refused(trained: Trained, source, target):
     sentence = refusal("evaluate", trained("rnn"), source, target, "--set", "n_best=2")
     assert "`decoding.n_best`" in sentence and "`dragoman evaluate`" in sentence

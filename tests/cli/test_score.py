@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.texts import SOURCES, TARGETS
-from tests.tiny import Trained, dragoman, with_decoding
+from tests.tiny import Trained, dragoman, refusal, with_decoding
 
 from dragoman.inference.translator import Translator
 
@@ -23,3 +23,8 @@ def test_a_run_that_is_reranked_scores_without_those_that_rerank(trained: Traine
     run = trained("rnn")
     reranked = with_decoding(run, tmp_path / "run", rerank=["gone"])
     assert dragoman("score", reranked, source, target).lines == dragoman("score", run, source, target).lines
+
+
+def test_standard_input_is_one_of_the_files_only(trained: Trained):
+    for command in ("score", "align", "evaluate"):
+        assert "only one of the files" in refusal(command, trained("rnn"), "-", "-", stdin=b"a\n")

@@ -12,8 +12,6 @@ from dragoman.cli.options import JsonObject
 from dragoman.cli.quality import all_scores, print_scores, score_tables
 from dragoman.errors import InputError
 
-STDIN = Path("-")
-
 
 def bleu(
     hypothesis: Annotated[
@@ -43,8 +41,6 @@ def bleu(
     if explain and (as_json or against is not None):
         raise InputError("--explain shows the BLEU of one output to people; remove --json and --against, or --explain")
     others = [*references, *([] if against is None else [against])]
-    if [hypothesis, *others].count(STDIN) > 1:
-        raise InputError("`-` is standard input, which can be only one of the files; name the others")
     hypotheses, *sets = read_aligned(hypothesis, *others)
     baseline = sets.pop() if against is not None else None
     if explain:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.console import announced
-from dragoman.cli.files import check_languages, previous_sentences, read_aligned, write_lines
+from dragoman.cli.files import check_apart, check_languages, previous_sentences, read_aligned, write_lines
 from dragoman.cli.loading import choose_languages, load_translator
 from dragoman.cli.options import Device, Documents, JsonObject, Languages, Run, Search
 from dragoman.cli.quality import all_scores, print_scores, score_tables
@@ -35,6 +35,10 @@ def evaluate(
 
     options = search.options()
     refuse_alternatives(options, "evaluate")
+    if output is not None:
+        check_apart(
+            output, [source, *references, *([] if documents is None else [documents]), *(search.glossary or [])]
+        )
     translator = load_translator(run, device=device, **options)
     direction = choose_languages(translator, languages)
     check_languages(direction, source, references[0])

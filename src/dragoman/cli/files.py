@@ -9,7 +9,7 @@ from io import BufferedIOBase, RawIOBase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dragoman.atomic import write_output
+from dragoman.atomic import check_output, write_output
 from dragoman.cli.console import note
 from dragoman.data.lines import COMPRESSED, LONGEST_LINE, read_lines, without_mark
 from dragoman.errors import InputError
@@ -19,19 +19,23 @@ if TYPE_CHECKING:
 
 TABLES = {".tsv": "tsv", ".jsonl": "jsonl", ".tmx": "tmx"}
 """Endings of files that hold both sides, and the setting that names such a file."""
+STDIN = Path("-")
+"""What stands for standard input in the place of a file."""
 FORMS_OF_TEXT = "give two files that match line by line, or .tsv, .jsonl or .tmx files"
 """The advice about parallel text in another form."""
 
 
 def read_sentences(path: Path) -> list[str]:
     """Return the lines of a text file (plain, .gz, .xz or .zst), or of standard input for `-`."""
-    if str(path) == "-":
+    if path == STDIN:
         return [line for chunk in standard_input(1 << 16) for line in chunk]
     return [without_mark(line, number) for number, line in enumerate(read_lines(path), 1)]
 
 
 def read_aligned(*paths: Path) -> list[list[str]]:
     """Return the lines of several files that must have one line for each other. InputError names both counts."""
+    if paths.count(STDIN) > 1:
+        raise InputError("`-` is standard input, which can be only one of the files; name the others")
     read = [read_sentences(path) for path in paths]
     for path, lines in zip(paths, read, strict=True):
         if len(lines) != len(read[0]):
@@ -116,6 +120,13 @@ def previous_sentences(translator: "Translator", source: Path, documents: Path |
         raise InputError("--documents is for document models, but this run translates sentence by sentence; remove it")
     sentences, names = read_aligned(source, documents)
     return translator.preceding(sentences, [name.split()[0] if name.strip() else None for name in names])
+
+
+def check_apart(output: Path, inputs: Sequence[Path]) -> None:
+    """Raise InputError, before the work begins, for a file that cannot be written, or that is one of those to read."""
+    if any(output.exists() and path.exists() and output.samefile(path) for path in inputs):
+        raise InputError(f"{output} is one of the files to read; name another file for what is written")
+    check_output(output)
 
 
 def write_lines(path: Path, lines: Sequence[str]) -> None:
