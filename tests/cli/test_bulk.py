@@ -37,3 +37,8 @@ def test_a_byte_order_mark_is_not_translated(trained: Trained, source: Path, tmp
         dragoman("bulk", run, "--source", path, "--out", path.with_suffix(".vi"), "--beam", "2")
     assert (tmp_path / "marked.vi").read_bytes() == (tmp_path / "text.vi").read_bytes()
     assert "is a directory" in refusal("bulk", run, "--source", tmp_path, "--out", tmp_path / "out.vi")
+
+
+def test_several_translations_of_a_line_are_refused(trained: Trained, source: Path, tmp_path: Path) -> None:
+    sentence = refusal("bulk", trained("rnn"), "--source", source, "--out", tmp_path / "text.vi", "--set", "n_best=2")
+    assert "`decoding.n_best`" in sentence and "`dragoman bulk`" in sentence

@@ -29,7 +29,10 @@ def bulk(
     Line n of the output is the translation of line n. Finished lines are kept in a folder beside the output until all
     are done: Ctrl-C keeps them, and --resume continues.
     """
+    from dragoman.inference.checks import refuse_alternatives
+
     options = decoding_options(settings, beam=beam)
+    refuse_alternatives(options, "bulk")
     with announced(f"Loading {', '.join(map(str, runs))}"):
         from dragoman.inference.translator import Translator
         from dragoman.jobs.bulk import translate_file
