@@ -29,7 +29,12 @@ def test_one_direction_needs_no_names() -> None:
 
 @pytest.mark.parametrize(
     ("source", "to", "wanted"),
-    [("vi", None, "`vi` to `vi`"), (None, "fr", "`en` to `fr`"), ("vi", "en", "`vi` to `en`")],
+    [
+        ("vi", None, "`vi` to `vi`"),
+        (None, "fr", "`en` to `fr`"),
+        ("vi", "en", "`vi` to `en`"),
+        ("", None, "`` to `vi`"),
+    ],
 )
 def test_one_direction_refuses_others(source: str | None, to: str | None, wanted: str) -> None:
     with pytest.raises(InputError, match=rf"translates from `en` to `vi`, not from {wanted}; give a run that does"):

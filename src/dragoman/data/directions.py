@@ -85,7 +85,7 @@ class Directions:
         if not self.tagged:
             ((own, target),) = self.trained
             if source not in (None, own) or to not in (None, target):
-                wanted = f"from `{source or own}` to `{to or target}`"
+                wanted = f"from `{own if source is None else source}` to `{target if to is None else to}`"
                 raise InputError(f"this run translates from `{own}` to `{target}`, not {wanted}; give a run that does")
             return Between(own, target)
         if self.usual is not None and to in (None, self.usual[1]) and source in (None, self.usual[0]):
