@@ -31,6 +31,11 @@ def test_auto_takes_an_export_of_the_same_numbers(run: Path):
     assert translator._folder.name == "ctranslate2-float32"
 
 
+def test_an_engine_that_does_not_exist_is_refused(run: Path):
+    with pytest.raises(InputError, match=r"unknown engine `onnx`; choose auto, torch or ctranslate2"):
+        load_translator(run, engine="onnx")  # type: ignore[arg-type]
+
+
 def test_ctranslate2_takes_the_smallest_export(run: Path):
     translator = load_translator(run, engine="ctranslate2")
     assert isinstance(translator, ExportedTranslator)

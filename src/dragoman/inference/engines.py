@@ -5,7 +5,7 @@ Torch is imported only if needed: importing it takes longer than a small export 
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from dragoman.errors import InputError, RunError, shell_path
 from dragoman.inference.ctranslate2.folder import Export, fresh_exports, is_export, open_export
@@ -29,6 +29,8 @@ def load_translator(
     up-to-date export of the run, the smallest first. `attention` says that translations must include it. InputError or
     RunError say what is unavailable.
     """
+    if engine not in get_args(EngineName):
+        raise InputError(f"unknown engine `{engine}`; choose auto, torch or ctranslate2")
     folders = [Path(run) for run in runs]
     exports = [folder for folder in folders if is_export(folder)]
     if exports:
