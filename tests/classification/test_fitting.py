@@ -44,6 +44,14 @@ def test_a_classifier_learns_to_tell_questions_and_negations_apart(classifier_ru
     assert records[-1]["dev_loss"] < 0.5
 
 
+def test_training_leaves_the_random_numbers_of_the_caller_alone(tmp_path: Path):
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    fit_classifier(small_recipe(tmp_path, "training.steps=2"), tmp_path / "run")
+    assert torch.equal(torch.rand(2), expected)
+
+
 def test_a_stopped_and_resumed_run_is_the_unbroken_one_bit_for_bit(tmp_path: Path):
     recipe = small_recipe(tmp_path, "training.steps=8", "training.validate_every=4", "training.save_minutes=100")
     stopped = fit_classifier(recipe, tmp_path / "broken", listener=Stopping())

@@ -33,6 +33,14 @@ def test_an_opened_run_has_its_labels_and_its_best_weights(classifier_run: Path)
     assert torch.equal(fresh.head.weight, run.fresh_model().head.weight)
 
 
+def test_loading_leaves_the_random_numbers_of_the_caller_alone(classifier_run: Path) -> None:
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    open_classifier_run(classifier_run).load_model(CPU)
+    assert torch.equal(torch.rand(2), expected)
+
+
 def test_a_translator_is_no_classifier(trained: Trained) -> None:
     with pytest.raises(RunError, match="is not a document classifier; train one with `dragoman classify train`"):
         open_classifier_run(trained("rnn"))

@@ -35,6 +35,24 @@ def test_company_does_not_change_a_translation(trained: Trained, model):
         assert alone.log_prob == pytest.approx(found.log_prob, abs=1e-4)
 
 
+@pytest.mark.parametrize("model", ["rnn", "transformer"])
+def test_a_run_is_loaded_whatever_the_caller_has_set_in_torch_and_changes_nothing_of_it(trained: Trained, model):
+    usual = texts(Translator.load(trained(model)), SOURCES)
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    torch.set_default_dtype(torch.float64)
+    torch.set_default_device("meta")
+    try:
+        translator = Translator.load(trained(model))
+        assert (torch.get_default_dtype(), torch.get_default_device().type) == (torch.float64, "meta")
+        assert texts(translator, SOURCES) == usual
+    finally:
+        torch.set_default_device(None)
+        torch.set_default_dtype(torch.float32)
+    assert torch.equal(torch.rand(2), expected)
+
+
 def test_empty_sentences_give_empty_translations(trained: Trained):
     found = Translator.load(trained("rnn"), n_best=2).translate(["", "\u200b", "\n"])
     assert [(one.text, one.score, one.alternatives, one.reading) for one in found] == [("", 0.0, (), None)] * 3

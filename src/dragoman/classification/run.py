@@ -11,6 +11,7 @@ from dragoman.classification.settings import ClassifierRecipe
 from dragoman.data.ledger import LEDGER
 from dragoman.errors import RunError
 from dragoman.machine.provenance import versions
+from dragoman.machine.torch_state import usual_torch
 from dragoman.models.build import plugged
 from dragoman.models.classifier import DocumentClassifier
 from dragoman.runs.folder import read_recipe, read_sealed, write_run
@@ -49,6 +50,10 @@ class ClassifierRun:
     def fresh_model(self) -> DocumentClassifier:
         """Build the recipe's model with weights initialised from its seed."""
         torch.manual_seed(self.recipe.seed)
+        return self._built()
+
+    def _built(self) -> DocumentClassifier:
+        """Build the recipe's model with weights of torch's random state."""
         return DocumentClassifier(self.recipe.model, len(self.codec), len(self.labels))
 
     def load_model(self, device: torch.device) -> DocumentClassifier:
@@ -60,8 +65,10 @@ class ClassifierRun:
             )
         tensors = self.files.load(self.weights)[0]
         if not plugged(self.recipe.model):
-            check_outline(self.fresh_model, tensors, self.weights)
-        model = self.fresh_model()
+            check_outline(self._built, tensors, self.weights)
+        with usual_torch():
+            torch.default_generator.manual_seed(self.recipe.seed)
+            model = self._built()
         fill(model, tensors, self.weights)
         return model.to(device).eval()
 

@@ -27,6 +27,7 @@ from dragoman.errors import DragomanError, InputError, RunError, shell_path
 from dragoman.json_files import load_json
 from dragoman.layers.adapters import Adapters
 from dragoman.machine.provenance import versions
+from dragoman.machine.torch_state import usual_torch
 from dragoman.models.build import Model, build_model, plugged, purpose_of
 from dragoman.models.capabilities import Purpose
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
@@ -95,6 +96,10 @@ class Run:
     def fresh_model(self) -> Model:
         """Build the recipe's model with weights initialised from its seed."""
         torch.manual_seed(self.recipe.seed)
+        return self._built()
+
+    def _built(self) -> Model:
+        """Build the recipe's model with weights of torch's random state."""
         shared = self.source.shares(self.target)
         return build_model(
             self.recipe.model, Vocabularies(len(self.source), len(self.target), shared, special=self.target.special)
@@ -137,11 +142,13 @@ class Run:
             )
         path = weights or self.weights
         tensors, adapters = self.files.load(path)[0], getattr(self.recipe.model, "adapters", None)
-        if adapters is None:
-            return self._filled(tensors, path).to(device).eval()
-        base = self._bases()[0]
-        model = self._filled(own_tensors(base.load_any(torch.device("cpu"))), base.weights)
-        fill(Adapters(model, adapters), tensors, path)
+        with usual_torch():
+            torch.default_generator.manual_seed(self.recipe.seed)
+            if adapters is None:
+                return self._filled(tensors, path).to(device).eval()
+            base = self._bases()[0]
+            model = self._filled(own_tensors(base.load_any(torch.device("cpu"))), base.weights)
+            fill(Adapters(model, adapters), tensors, path)
         return model.to(device).eval()
 
     def inherited(self, *more: str) -> dict[str, Any]:
@@ -151,8 +158,8 @@ class Run:
     def _filled(self, tensors: Mapping[str, Tensor], path: Path) -> Model:
         """Build the model with these weights; RunError before memory is taken for a model that they do not fit."""
         if not plugged(self.recipe.model):
-            check_outline(self.fresh_model, tensors, path)
-        model = self.fresh_model()
+            check_outline(self._built, tensors, path)
+        model = self._built()
         fill(model, tensors, path)
         return model
 

@@ -1,0 +1,37 @@
+"""What torch keeps for a whole process."""
+
+import pytest
+import torch
+
+from dragoman.machine.torch_state import usual_torch
+
+
+@pytest.fixture
+def odd_torch():
+    """Let torch make tensors of another dtype on another device."""
+    torch.set_default_dtype(torch.float64)
+    torch.set_default_device("meta")
+    yield
+    torch.set_default_device(None)
+    torch.set_default_dtype(torch.float32)
+
+
+def test_defaults_are_the_usual_ones_within_and_the_callers_after(odd_torch):
+    for error in (None, ValueError):
+        with pytest.raises(ValueError) if error else usual_torch(), usual_torch():
+            made = torch.ones(1)
+            assert (made.dtype, made.device.type) == (torch.float32, "cpu")
+            if error:
+                raise error
+        made = torch.ones(1)
+        assert (made.dtype, made.device.type) == (torch.float64, "meta")
+
+
+def test_the_callers_random_numbers_go_on():
+    torch.manual_seed(1)
+    expected = torch.rand(3)
+    torch.manual_seed(1)
+    with usual_torch():
+        torch.manual_seed(2)
+        torch.rand(5)
+    assert torch.equal(torch.rand(3), expected)
