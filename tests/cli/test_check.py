@@ -107,3 +107,10 @@ def test_arguments_that_do_not_fit_are_refused(files: tuple[Path, Path], tmp_pat
     path = recipe_file(tmp_path, "rnn")
     assert "remove --from and --to" in refusal("check", path, "--from", "en")
     assert "cannot be written" in refusal("check", *files, "--report", tmp_path / "nowhere" / "page.html")
+
+
+def test_a_report_is_not_written_over_a_corpus(files: tuple[Path, Path]) -> None:
+    before = files[0].read_bytes()
+    sentence = refusal("check", *files, "--report", files[0])
+    assert sentence == f"{files[0]} does not end in .html, but a report is an HTML page; name it so"
+    assert files[0].read_bytes() == before

@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Mapping
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -58,6 +59,15 @@ def test_a_stopped_demo_returns_the_signal(tmp_path: Path):
     settings = recipe("rnn", "training.steps=100")
     assert run_demo(settings, tmp_path / "demo", instructions="", listener=Stops()) is signal.SIGTERM
     assert not (tmp_path / "demo" / "report.html").exists()
+    remove_previous_demo(tmp_path / "demo")
+    assert not (tmp_path / "demo").exists()
+
+
+def test_a_run_on_the_phrasebook_is_no_demo(trained: Trained, tmp_path: Path):
+    run = Path(copytree(trained("rnn"), tmp_path / "run"))
+    with pytest.raises(RunError, match="contains something that is not a demo; choose another folder with --out"):
+        remove_previous_demo(run)
+    assert (run / "model.safetensors").exists()
 
 
 def test_a_folder_that_is_free_is_left_as_it_is(tmp_path: Path):

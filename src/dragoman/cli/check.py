@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman.cli.console import ProgressDisplay, note, print_path
-from dragoman.cli.files import FORMS_OF_TEXT, corpora_of, is_table
+from dragoman.cli.files import FORMS_OF_TEXT, check_report, corpora_of, is_table
 from dragoman.cli.options import JsonObject, RecipeSettings
 from dragoman.errors import InputError, SettingsError, number_of
 
@@ -55,7 +55,6 @@ def check(
     Each kind of fault is reported with its name, its first line, the number of such lines, examples, and what to do. The exit
     code is 1 if there are errors. Training makes the same check by itself, and stops at errors.
     """
-    from dragoman.atomic import check_output
     from dragoman.doctor.cleaning import Cleaning, check_fixable
     from dragoman.doctor.examine import examine
 
@@ -63,7 +62,7 @@ def check(
     if fix is not None:
         check_fixable(data)
     if report is not None:
-        check_output(report)
+        check_report(report)
     display = ProgressDisplay()
     try:
         with nullcontext() if fix is None else Cleaning(fix) as cleaner:

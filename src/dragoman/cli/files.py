@@ -129,6 +129,13 @@ def check_apart(output: Path, inputs: Sequence[Path]) -> None:
     check_output(output)
 
 
+def check_report(path: Path) -> None:
+    """Raise InputError if no report can be written there: what it is about takes long, and standard input is gone afterwards."""
+    if path.suffix != ".html":
+        raise InputError(f"{path} does not end in .html, but a report is an HTML page; name it so")
+    check_output(path)
+
+
 def write_lines(path: Path, lines: Sequence[str]) -> None:
     """Write lines into a file that the user named."""
     write_output(path, "".join(f"{line}\n" for line in lines).encode("utf-8"))

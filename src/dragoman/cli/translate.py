@@ -8,11 +8,11 @@ import typer
 
 from dragoman.cli.console import announced, note
 from dragoman.cli.documents import Computing, DocumentOptions, translate_file
-from dragoman.cli.files import standard_input
+from dragoman.cli.files import check_report, standard_input
 from dragoman.cli.loading import choose_languages
 from dragoman.cli.memory import check_memory, recalling
 from dragoman.cli.options import CHUNK, Languages, Search, Trust
-from dragoman.cli.translations import Shown, Watch, assessing_engine, check_report, make_watch
+from dragoman.cli.translations import Shown, Watch, assessing_engine, make_watch
 from dragoman.errors import InputError, shell_path, shorten
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from dragoman.atomic import check_output
 from dragoman.cli.console import note
 from dragoman.errors import InputError
 from dragoman.inference.translation import TermCounts
@@ -128,13 +127,6 @@ def make_watch(translator: Any, shown: Shown, *, rescues: bool, report: Path | N
     if shown.confidence or report is not None:
         assessor.require_calibration()
     return Watch(translator, assessor, rescues=rescues, report=report)
-
-
-def check_report(path: Path) -> None:
-    """Raise InputError if no report can be written there: translations take long, and standard input is gone afterwards."""
-    if path.suffix != ".html":
-        raise InputError(f"{path} does not end in .html, but a report is an HTML page; name it so")
-    check_output(path)
 
 
 def assessing_engine(runs: Sequence[Path], engine: str) -> Literal["torch"]:

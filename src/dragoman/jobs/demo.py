@@ -28,15 +28,19 @@ from dragoman.training.reports import MetricsFile
 
 SENTENCES = ("This is a book.", "I study at school.", "I love cats.", "The cat sits on the mat.")
 """Sentences that every demo translates and draws."""
+DEMO = "demo"
+"""Entry of the manifest of a demo, which the next demo may replace; complete ones of release 0.1.0 have their numbers alone."""
+NUMBERS = "report.json"
+"""File with the scores of a demo."""
 
 
 def remove_previous_demo(folder: Path) -> None:
-    """Remove an earlier demo. Raises RunError if the folder holds anything else."""
+    """Remove an earlier demo. Raises RunError if the folder holds anything else, such as another run on the phrasebook."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
     check_unlocked(folder)
     try:
-        ours = all(isinstance(corpus, PhrasebookSettings) for corpus in open_run(folder).recipe.data.train)
+        ours = DEMO in open_run(folder).manifest or (folder / NUMBERS).exists()
     except DragomanError:
         ours = False
     if not ours:
@@ -54,7 +58,7 @@ def run_demo(recipe: Recipe, folder: Path, *, instructions: str, listener: Liste
         raise SettingsError(
             f"the demo translates from `en`, not {own}; use `dragoman train phrasebook-en-vi` with these settings"
         )
-    progress = fit(recipe, folder, listener=listener)
+    progress = fit(recipe, folder, listener=listener, about={DEMO: True})
     if not progress.finished:
         return signal.Signals(progress.stopped_by or signal.SIGINT)
     listener.say("Evaluating on both test sets.")
@@ -95,7 +99,7 @@ def run_demo(recipe: Recipe, folder: Path, *, instructions: str, listener: Liste
     )
     write_report(report, folder / "report.html")
     table = {**numbers, "seconds": round(progress.seconds, 3)}
-    write_recorded(folder, folder / "report.json", json.dumps(table, indent=2) + "\n")
+    write_recorded(folder, folder / NUMBERS, json.dumps(table, indent=2) + "\n")
     record(folder, [folder / "report.html"])
     return report
 
