@@ -132,7 +132,8 @@ def test_training_is_the_same_whatever_the_caller_has_set_in_torch_and_changes_n
     torch.set_default_dtype(torch.float64)
     torch.set_default_device("meta")
     try:
-        fit(recipe("rnn", "training.steps=2"), tmp_path / "odd")
+        with torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad():
+            fit(recipe("rnn", "training.steps=2"), tmp_path / "odd")
         assert (torch.get_default_dtype(), torch.get_default_device().type) == (torch.float64, "meta")
     finally:
         torch.set_default_device(None)

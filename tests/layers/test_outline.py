@@ -9,7 +9,7 @@ from tests.architecture.source import ROOT
 from tests.laws.architectures import ARCHITECTURES, FAMILIES
 from torch import nn
 
-from dragoman.layers.outline import without_memory
+from dragoman.layers.outline import undrawn, without_memory
 from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Vocabularies
 
@@ -49,6 +49,16 @@ def test_nothing_is_drawn() -> None:
         torch.empty(3).normal_()
         nn.init.uniform_(tensor=torch.empty(3))
     assert torch.get_rng_state().equal(before)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_model_is_built_without_drawing(name: str) -> None:
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    with undrawn():
+        model = build_model(ARCHITECTURES[name], Vocabularies(11, 11, True))
+    assert torch.get_rng_state().equal(before)
+    assert not any(one.is_meta for one in model.parameters())
 
 
 def test_values_are_drawn_elsewhere() -> None:

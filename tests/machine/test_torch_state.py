@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dragoman.machine.torch_state import usual_torch
+from dragoman.machine.torch_state import random_numbers_restored, usual_torch
 
 
 @pytest.fixture
@@ -31,7 +31,15 @@ def test_the_callers_random_numbers_go_on():
     torch.manual_seed(1)
     expected = torch.rand(3)
     torch.manual_seed(1)
-    with usual_torch():
+    with random_numbers_restored():
         torch.manual_seed(2)
         torch.rand(5)
     assert torch.equal(torch.rand(3), expected)
+
+
+def test_gradients_are_computed_and_nothing_is_rounded_within():
+    weight = torch.ones(2, 2, requires_grad=True)
+    for left in (torch.no_grad(), torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16)):
+        with left, usual_torch():
+            made = weight @ weight
+            assert made.requires_grad and made.dtype == torch.float32

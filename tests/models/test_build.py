@@ -6,10 +6,11 @@ import pytest
 import torch
 from tests.laws.architectures import ARCHITECTURES, FAMILIES, Architecture
 from tests.laws.test_laws import each
+from torch import nn
 
 from dragoman.interfaces import Decoder, DecoderState, Encoder
 from dragoman.laws.examples import VOCABULARY, batch, fresh_model
-from dragoman.models.build import ModelSettings, build_model
+from dragoman.models.build import ModelSettings, build_model, filled_next
 from dragoman.models.recurrent import RecurrentDecoder
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
@@ -88,3 +89,17 @@ def test_the_same_random_state_gives_the_same_weights() -> None:
     first, other = (dict(fresh_model(RecurrentSettings(hidden=8, embedding=4)).named_parameters()) for _ in range(2))
     assert all(torch.equal(parameter, other[name]) for name, parameter in first.items())
     assert first["encoder.embedding.weight"].shape == (VOCABULARY, 4)
+
+
+def test_a_model_that_is_filled_next_takes_no_random_numbers_and_a_plugin_those_of_the_seed() -> None:
+    theirs = RecurrentSettings().model_copy(update={"kind": "theirs"})
+    before = torch.get_rng_state()
+    with filled_next(RecurrentSettings(), 1):
+        nn.Linear(2, 2)
+        assert torch.equal(torch.get_rng_state(), before)
+    drawn = []
+    for _ in range(2):
+        with filled_next(theirs, 1):
+            drawn.append(nn.Linear(2, 2).weight)
+        assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(*drawn)

@@ -47,6 +47,19 @@ def test_the_manifest_says_how_the_run_was_made(fresh: Run):
     assert set(versions()) == {"dragoman", "torch", "python", "machine"} <= set(fresh.manifest)
 
 
+def test_loading_does_not_touch_the_random_numbers_that_a_training_in_another_thread_draws(
+    trained: Trained, monkeypatch: pytest.MonkeyPatch
+):
+    def fail(*_: object) -> None:
+        raise AssertionError("the state of all threads was changed")
+
+    run, before = open_run(trained("rnn")), torch.get_rng_state()
+    for name in ("manual_seed", "set_rng_state"):
+        monkeypatch.setattr(torch, name, fail)
+    run.load_model(CPU)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 def test_a_model_for_transformers_is_to_be_imported(tmp_path: Path):
     (tmp_path / "config.json").write_text("{}", encoding="utf-8")
     with pytest.raises(RunError, match=f"form of `transformers`, .* `dragoman import {tmp_path} --out RUN`"):

@@ -30,7 +30,7 @@ from dragoman.machine.devices import choose_device
 from dragoman.machine.precision import choose_training_precision
 from dragoman.machine.processes import for_one_process
 from dragoman.machine.threads import threads_restored
-from dragoman.machine.torch_state import usual_torch
+from dragoman.machine.torch_state import random_numbers_restored, usual_torch
 from dragoman.models.classifier import DocumentClassifier
 from dragoman.runs.folder import check_new
 from dragoman.runs.lock import run_lock
@@ -66,7 +66,8 @@ def fit_classifier(
     for sentence in check_recipe(recipe, begun=begun):
         listener.say(f"Ignored, as when the run was started: {sentence}.")
     train, dev = read_documents(recipe)
-    with run_lock(folder) as lock, threads_restored(), usual_torch(choose_device(recipe.training.device)):
+    device = choose_device(recipe.training.device)
+    with run_lock(folder) as lock, threads_restored(), usual_torch(device), random_numbers_restored(device):
         run = _reopened(recipe, folder) if begun is not None else _prepared(recipe, folder, train)
         check_known(dev, run.labels)
         chosen = spread(dev, recipe.training.validate_sentences)

@@ -11,7 +11,7 @@ from dragoman.classification.settings import ClassifierRecipe
 from dragoman.data.ledger import LEDGER
 from dragoman.errors import RunError
 from dragoman.machine.provenance import versions
-from dragoman.machine.torch_state import usual_torch
+from dragoman.machine.torch_state import random_numbers_restored, usual_torch
 from dragoman.models.build import plugged
 from dragoman.models.classifier import DocumentClassifier
 from dragoman.runs.folder import read_recipe, read_sealed, write_run
@@ -66,7 +66,7 @@ class ClassifierRun:
         tensors = self.files.load(self.weights)[0]
         if not plugged(self.recipe.model):
             check_outline(self._built, tensors, self.weights)
-        with usual_torch():
+        with usual_torch(), random_numbers_restored():
             torch.default_generator.manual_seed(self.recipe.seed)
             model = self._built()
         fill(model, tensors, self.weights)

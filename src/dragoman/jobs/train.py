@@ -34,7 +34,7 @@ from dragoman.machine.devices import choose_device, peak_memory
 from dragoman.machine.precision import choose_training_precision, dtype_of, width_of
 from dragoman.machine.processes import launch_of, restarts
 from dragoman.machine.threads import threads_restored
-from dragoman.machine.torch_state import usual_torch
+from dragoman.machine.torch_state import random_numbers_restored, usual_torch
 from dragoman.models.build import Model
 from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.folder import Run, open_run, read_manifest
@@ -84,7 +84,12 @@ def fit(
     and the first prepares and writes the run. Where torchrun started them again, they resume.
     """
     folder, device = Path(folder), choose_device(recipe.training.device)
-    with joined(device, seed=recipe.seed) as world, threads_restored(), usual_torch(device):
+    with (
+        joined(device, seed=recipe.seed) as world,
+        threads_restored(),
+        usual_torch(device),
+        random_numbers_restored(device),
+    ):
         if not world.is_first:
             return _take_part(folder, world)
         return _lead(

@@ -38,6 +38,22 @@ class _Undrawn(TorchFunctionMode):
 
 
 @contextmanager
+def undrawn() -> Iterator[None]:
+    """Build the models within, whose weights are about to be read, without drawing values for them.
+
+    Torch has one generator of random numbers: what is drawn here would be missing in a training in another thread.
+
+    >>> before = torch.get_rng_state()
+    >>> with undrawn():
+    ...     layer = nn.Linear(2, 2)
+    >>> torch.equal(torch.get_rng_state(), before)
+    True
+    """
+    with _Undrawn():
+        yield
+
+
+@contextmanager
 def without_memory() -> Iterator[None]:
     """Build the models within on torch's meta device, where a weight has a shape but no values.
 

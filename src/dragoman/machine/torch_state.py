@@ -1,4 +1,4 @@
-"""What torch keeps for a whole process: random numbers, and the dtype and device of new tensors."""
+"""What torch keeps for a whole process or thread: random numbers, dtype and device of new tensors, gradients, autocast."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,19 +10,26 @@ CPU = torch.device("cpu")
 
 @contextmanager
 def usual_torch(device: torch.device = CPU) -> Iterator[None]:
-    """Compute with torch's usual defaults within a `with` block, and restore the caller's defaults and random numbers after it.
+    """Compute with torch's usual defaults within a `with` block, and restore those of the caller after it.
 
-    The random numbers are those of the CPU and of `device`.
+    These are float32 on the CPU for new tensors, gradients, and no autocast on `device`.
     """
     dtype = torch.get_default_dtype()
     if dtype != torch.float32:
         torch.set_default_dtype(torch.float32)
     try:
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []), _new_tensors_on_cpu():
+        with torch.inference_mode(False), torch.autocast(device.type, enabled=False), _new_tensors_on_cpu():
             yield
     finally:
         if dtype != torch.float32:
             torch.set_default_dtype(dtype)
+
+
+@contextmanager
+def random_numbers_restored(device: torch.device = CPU) -> Iterator[None]:
+    """Restore the caller's random numbers, those of the CPU and of `device`, after a `with` block."""
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        yield
 
 
 @contextmanager

@@ -1,15 +1,19 @@
 """The only place that chooses among architectures."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Annotated, Any, get_args
 
+import torch
 from pydantic import Field, SerializeAsAny, ValidationError, WrapValidator
 
 from dragoman.attention.scores import ScoreName
 from dragoman.attention.settings import RelativeName
 from dragoman.errors import SettingsError
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding, move_padding
+from dragoman.layers.outline import undrawn
 from dragoman.layers.positions import PositionsName
+from dragoman.machine.torch_state import random_numbers_restored
 from dragoman.models.bytenet import ByteNetSettings, build_bytenet
 from dragoman.models.capabilities import Purpose, capabilities_of
 from dragoman.models.convs2s import ConvolutionalSettings, build_convolutional
@@ -137,6 +141,21 @@ def _build(settings: Settings, vocabularies: Vocabularies) -> Model:
 def plugged(settings: object) -> bool:
     """Tell whether a model, or a part of it, comes from a plugin, of which nothing is known."""
     return any(getattr(settings, name, None) not in (None, *NAMES[kind]) for name, kind in PARTS.items())
+
+
+@contextmanager
+def filled_next(settings: object, seed: int) -> Iterator[None]:
+    """Build models within whose weights are filled next; the caller's random numbers stay as they are.
+
+    A plugin may draw in ways of its own: its random numbers are those of the `seed`, and are put back.
+    """
+    if not plugged(settings):
+        with undrawn():
+            yield
+        return
+    with random_numbers_restored():
+        torch.default_generator.manual_seed(seed)
+        yield
 
 
 def purpose_of(settings: ModelSettings) -> Purpose:

@@ -28,7 +28,7 @@ from dragoman.json_files import load_json
 from dragoman.layers.adapters import Adapters
 from dragoman.machine.provenance import versions
 from dragoman.machine.torch_state import usual_torch
-from dragoman.models.build import Model, build_model, plugged, purpose_of
+from dragoman.models.build import Model, build_model, filled_next, plugged, purpose_of
 from dragoman.models.capabilities import Purpose
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.regular_files import is_utf8
@@ -142,8 +142,7 @@ class Run:
             )
         path = weights or self.weights
         tensors, adapters = self.files.load(path)[0], getattr(self.recipe.model, "adapters", None)
-        with usual_torch():
-            torch.default_generator.manual_seed(self.recipe.seed)
+        with usual_torch(), filled_next(self.recipe.model, self.recipe.seed):
             if adapters is None:
                 return self._filled(tensors, path).to(device).eval()
             base = self._bases()[0]
