@@ -19,10 +19,12 @@ import sys
 from tests.laws.architectures import ARCHITECTURES
 from dragoman.layers.outline import without_memory
 from dragoman.models.build import build_model
+from dragoman.models.classifier import ClassifierSettings, DocumentClassifier
 from dragoman.models.seq2seq import Vocabularies
 USUAL = "bahdanau gru additive", "luong dot", "transformer pre-norm, sinusoidal"
 with without_memory():
     models = [build_model(ARCHITECTURES[name], Vocabularies(11, 11, True)) for name in USUAL]
+    models.append(DocumentClassifier(ClassifierSettings(), 11, 2))
 assert all(weight.is_meta for model in models for weight in model.parameters())
 print(*(name for name in ("torch._dynamo", "sympy") if name in sys.modules))
 """

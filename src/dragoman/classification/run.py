@@ -11,8 +11,8 @@ from dragoman.classification.settings import ClassifierRecipe
 from dragoman.data.ledger import LEDGER
 from dragoman.errors import RunError
 from dragoman.machine.provenance import versions
-from dragoman.machine.torch_state import random_numbers_restored, usual_torch
-from dragoman.models.build import plugged
+from dragoman.machine.torch_state import usual_torch
+from dragoman.models.build import filled_next, plugged
 from dragoman.models.classifier import DocumentClassifier
 from dragoman.runs.folder import read_recipe, read_sealed, write_run
 from dragoman.runs.integrity import COMPARED, IDENTITY, check_files, run_identity
@@ -66,8 +66,7 @@ class ClassifierRun:
         tensors = self.files.load(self.weights)[0]
         if not plugged(self.recipe.model):
             check_outline(self._built, tensors, self.weights)
-        with usual_torch(), random_numbers_restored():
-            torch.default_generator.manual_seed(self.recipe.seed)
+        with usual_torch(), filled_next(self.recipe.model, self.recipe.seed):
             model = self._built()
         fill(model, tensors, self.weights)
         return model.to(device).eval()

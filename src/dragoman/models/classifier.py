@@ -77,7 +77,7 @@ class Level(nn.Module):
         self.reader = BidirectionalStack(
             settings.cell, inputs, settings.hidden, layers=settings.layers, dropout=settings.dropout, bidirectional=True
         )
-        self.query = nn.Parameter(torch.randn(self.width) * self.width**-0.5)
+        self.query = nn.Parameter(nn.init.normal_(torch.empty(self.width), std=self.width**-0.5))
         score = build_score(settings.score, self.width, self.width, hidden=settings.attention, positions=1)
         self.attention = SingleHead(score, self.width, LookupOptions(weights=settings.weights))
 
