@@ -46,6 +46,11 @@ def test_a_translator_is_no_classifier(trained: Trained) -> None:
         open_classifier_run(trained("rnn"))
 
 
+def test_a_run_that_is_not_there_is_trained_with_the_command_of_classifiers(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=f"no run folder {tmp_path / 'none'}; train one with `dragoman classify train`"):
+        open_classifier_run(tmp_path / "none")
+
+
 @pytest.mark.parametrize("labels", [None, "yes", [1, 2]])
 def test_labels_that_are_none_are_damage(run: Path, labels: object) -> None:
     path = run / "manifest.json"

@@ -94,6 +94,8 @@ def new_classifier_run(
 
 def open_classifier_run(folder: Path) -> ClassifierRun:
     """Read a classifier's run folder. Raises RunError if it is missing, damaged, too new or of another task."""
+    if not folder.exists():
+        raise RunError(f"there is no run folder {folder}; train one with `dragoman classify train`, or check the path")
     manifest, written = read_sealed(folder)
     if manifest.get("task") != TASK:
         raise RunError(f"{folder} is not a document classifier; train one with `dragoman classify train`")
