@@ -308,6 +308,30 @@ class Location(Score):
         return F.linear(queries, self.position.weight[:length])
 
 
+def match(
+    score: Score,
+    queries: Float[Tensor, "*batch query query_dim"],
+    keys: Float[Tensor, "*batch key prepared"],
+    count: int,
+) -> Float[Tensor, "*batch query {count}"]:
+    """Score every query against every one of `count` prepared keys.
+
+    Raises SettingsError if the score, which may be that of a plugin, returns anything else than a number for each pair: torch
+    would repeat some shapes to fit, and average the wrong values.
+    """
+    scores: object = score(queries, keys)
+    needed = (*queries.shape[:-1], count)
+    if isinstance(scores, Tensor) and scores.shape == needed:
+        return scores
+    given = (
+        f"the shape {tuple(scores.shape)}" if isinstance(scores, Tensor) else f"no tensor but {type(scores).__name__}"
+    )
+    raise SettingsError(
+        f"the score `{type(score).__name__}` returned {given} for queries of shape {tuple(queries.shape)} and {count} keys; it "
+        f"must return one number for each query and key, here the shape {needed}"
+    )
+
+
 def is_content_based(name: str) -> bool:
     """Tell whether the score called `name` ignores the order of the keys.
 
