@@ -205,21 +205,26 @@ def _sentence(kind: type[Settings], error: ValidationError, where: str) -> str:
         tag = shorten(str(problem.get("ctx", {}).get("tag", "")))
         if not tag:
             return f"{where}: `{place}.kind` is missing; known: {', '.join(known)}"
-        return f"{where}: `{place}.kind` cannot be `{tag}`{_nearest_or_plugin(tag, known, problem['type'])}"
+        return f"{where}: `{place}.kind` cannot be `{tag}`{_nearest_or_plugin(tag, known, problem)}"
     message = _PLAIN.get(problem["type"], _in_plain_words(problem["msg"].removeprefix("Value error, ")))
     if problem["type"] == "value_error":
         return f"{where}: {shorten(message, LONGEST_MESSAGE)}"
     if problem["type"].startswith("literal_error"):
         known = [word.strip().strip("'") for word in problem["ctx"]["expected"].replace(" or ", ", ").split(",")]
-        return f"{where}: `{place}` cannot be `{given}`{_nearest_or_plugin(given, known, problem['type'])}"
+        return f"{where}: `{place}` cannot be `{given}`{_nearest_or_plugin(given, known, problem)}"
     shown = repr(given) if isinstance(problem["input"], str) else given
     return f"{where}: `{place}` is {shown}, but {message[0].lower()}{message[1:]}"
 
 
-def _nearest_or_plugin(name: str, known: Sequence[str], problem: str) -> str:
-    """Return what `nearest` does; where plugins may provide more, all that is known includes theirs."""
-    said = nearest(name, known)
-    return f"{said}, and those of installed plugins" if problem.endswith(OF_PLUGINS) and "known:" in said else said
+def _nearest_or_plugin(name: str, known: Sequence[str], problem: Any) -> str:
+    """Return what `nearest` does; where plugins may provide more, for their names too."""
+    if not problem["type"].endswith(OF_PLUGINS):
+        return nearest(name, known)
+    theirs = problem["ctx"]["plugins"]
+    said = nearest(name, [*known, *theirs])
+    if "known:" not in said:
+        return said
+    return f"{nearest(name, known)}, and those of installed plugins{': ' if theirs else ''}{', '.join(theirs)}"
 
 
 OF_PLUGINS = "_of_plugins"
