@@ -197,7 +197,9 @@ def _sentence(kind: type[Settings], error: ValidationError, where: str) -> str:
         parent = ".".join(location[:-1])
         section = f"{where}, section `{parent}`," if parent else where
         known = [name for name in _fields_at(kind, problem["loc"][:-1]) if name != location[-1]]
-        return f"{section} has no setting `{location[-1]}`{nearest(location[-1], known)}"
+        said = f"{section} has no setting `{location[-1]}`{nearest(location[-1], known)}"
+        owner = _of_another_kind(kind, problem["loc"], parent)
+        return f"{said}{';' * (owner != '' and not said.endswith('?'))}{owner}"
     if problem["type"] == "missing":
         return f"{where} lacks the setting `{place}`; add it"
     if problem["type"].startswith("union_tag"):
@@ -214,6 +216,22 @@ def _sentence(kind: type[Settings], error: ValidationError, where: str) -> str:
         return f"{where}: `{place}` cannot be `{given}`{_nearest_or_plugin(given, known, problem)}"
     shown = repr(given) if isinstance(problem["input"], str) else given
     return f"{where}: `{place}` is {shown}, but {message[0].lower()}{message[1:]}"
+
+
+def _of_another_kind(kind: type[Settings], location: Sequence[str | int], section: str) -> str:
+    """Return advice on a setting that a section lacks because of its `kind`; nothing if no other kind has it."""
+    if len(location) < 2 or not _is_tag(location[-2], kind):
+        return ""
+    *before, tag, name = location
+    owners = {
+        one for settings in _classes_at(kind, before) if name in settings.model_fields for one in kinds_of(settings)
+    }
+    if not owners:
+        return ""
+    return (
+        f" `{name}` is a setting of `{section}.kind: {'`, `'.join(sorted(owners))}`, not of `{tag}`; to change the kind, replace "
+        f"the whole section: --set '{section}={{kind: ...}}'"
+    )
 
 
 def _nearest_or_plugin(name: str, known: Sequence[str], problem: Any) -> str:
