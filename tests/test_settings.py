@@ -53,6 +53,7 @@ GOOD: dict[str, Any] = {"data": [{"source": "a"}, {"source": "b"}], "model": {"k
 
 REFUSED = [
     (["seed=yes"], "the recipe: `seed` is yes, but it must be a number or a word"),
+    (["model=yes"], "the recipe: `model` is yes, but it must be a table of settings"),
     (
         ["model={kind: transformer, dropout: .nan}"],
         "the recipe: `model.dropout` is nan, but it must be a finite number",

@@ -32,11 +32,12 @@ class Settings(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _refuse_switches(cls, table: Any) -> Any:
-        """Refuse booleans for numbers and text; YAML reads `on`, `y` and the like as booleans."""
+        """Refuse booleans for numbers, text and tables; YAML reads `on`, `y` and the like as booleans."""
         for name, value in table.items() if isinstance(table, dict) else ():
             field = cls.model_fields.get(name)
             if isinstance(value, bool) and field is not None and field.annotation is not bool:
-                raise ValueError(f"`{name}` is {'yes' if value else 'no'}, but it must be a number or a word")
+                needed = "a table of settings" if _classes(field.annotation, set()) else "a number or a word"
+                raise ValueError(f"`{name}` is {'yes' if value else 'no'}, but it must be {needed}")
         return table
 
     @model_validator(mode="after")
