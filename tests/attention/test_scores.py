@@ -117,6 +117,29 @@ def test_every_score_has_a_formula_and_terms_that_add_up_to_it(name: ScoreName) 
     assert score.formula
 
 
+class Doubled(Cosine):
+    """A score that changes another one's scores, but not what its page would show of them."""
+
+    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
+        return 2 * super().forward(queries, keys)
+
+
+class DoubledKeys(Cosine):
+    """A score that changes another one's keys alone."""
+
+    def prepare(self, keys: Tensor) -> Tensor:
+        return 2 * super().prepare(keys)
+
+
+@pytest.mark.parametrize(("kind", "features"), [(Doubled, 1), (DoubledKeys, 4)])
+def test_terms_sum_to_the_score_of_a_class_that_extends_another(kind: type[Cosine], features: int) -> None:
+    score, queries = kind(4, 4), torch.randn(1, 2, 4)
+    keys = score.prepare(torch.randn(1, 3, 4))
+    terms = score.terms(queries, keys)
+    assert terms.shape == (1, 2, 3, features)
+    torch.testing.assert_close(terms.sum(-1), score(queries, keys))
+
+
 class Wrong(Score):
     """What a newcomer may return instead of one number for each query and key: torch would repeat it to fit."""
 

@@ -56,9 +56,11 @@ class Score(nn.Module, ABC):
     """The score of query s and key h, as people write it; a score from a plugin may leave it out."""
 
     def __init_subclass__(cls) -> None:
-        """Inherit neither formula nor parts: a class that extends another may compute another score."""
+        """Inherit no formula, parts or, with another `forward`, terms: a class that extends another may compute another score."""
         super().__init_subclass__()
-        for name in {"formula", "parts"} - vars(cls).keys():
+        own = vars(cls).keys()
+        stale = {"formula", "parts", "terms"} if "forward" in own else {"formula", "parts"}
+        for name in stale - own:
             setattr(cls, name, getattr(Score, name))
 
     def parts(self, query_dim: int) -> ScoreParts | None:
