@@ -109,7 +109,7 @@ class MultiHead(nn.Module):
             if fused:
                 context = self._fused(split, memory, every_head, causal=causal and offset == 0)
                 return Attended(self._joined(context), None)
-            scores = match(self.score, split, memory.keys, memory.values.shape[-2])
+            scores = match(self.score, split, memory.keys, count=memory.values.shape[-2])
             bias = self.relative.bias(split, offset, memory.keys.shape[2])
             biased = scores if bias is None else scores + bias
             found = self.lookup(split, biased, memory, mask=every_head, offset=offset, copies=copies)

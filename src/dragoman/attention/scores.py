@@ -314,6 +314,7 @@ def match(
     score: Score,
     queries: Float[Tensor, "*batch query query_dim"],
     keys: Float[Tensor, "*batch key prepared"],
+    *,
     count: int,
 ) -> Float[Tensor, "*batch query {count}"]:
     """Score every query against every one of `count` prepared keys.

@@ -49,7 +49,7 @@ class SingleHead(nn.Module):
 
         def attend(queries: Tensor, copies: int) -> Attended:
             alone = queries[:, None]
-            scores = match(self.score, alone, memory.keys, memory.values.shape[-2])
+            scores = match(self.score, alone, memory.keys, count=memory.values.shape[-2])
             found = self.lookup(alone, scores, memory, mask=one_head, offset=offset, copies=copies)
             return Attended(found.context[:, 0], found.weights if need_weights else None, found.choice)
 
