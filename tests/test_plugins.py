@@ -1,5 +1,6 @@
 """What other packages provide is used wherever a recipe names it, and a broken package disturbs nobody else."""
 
+import re
 import sys
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
@@ -86,6 +87,22 @@ def test_a_name_that_nobody_provides_is_refused(
     installed: list[EntryPoint], section: dict[str, str], name: str
 ) -> None:
     with pytest.raises(SettingsError, match=f"cannot be `{name}`"):
+        parse(Recipe, {**_table(), "model": section})
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ({"kind": "rnn", "score": "low_rnk"}, "; did you mean `low_rank`?"),
+        ({"kind": "rnn", "score": "xyz"}, ", location, and those of installed plugins: low_rank"),
+        ({"kind": "tinny"}, "; did you mean `tiny`?"),
+        ({"kind": "xyz"}, ", transformer, and those of installed plugins: tiny"),
+    ],
+)
+def test_the_names_of_plugins_are_among_those_that_a_mistake_is_compared_with(
+    installed: list[EntryPoint], section: dict[str, str], said: str
+) -> None:
+    with pytest.raises(SettingsError, match=f"{re.escape(said)}$"):
         parse(Recipe, {**_table(), "model": section})
 
 

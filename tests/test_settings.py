@@ -53,6 +53,7 @@ GOOD: dict[str, Any] = {"data": [{"source": "a"}, {"source": "b"}], "model": {"k
 
 REFUSED = [
     (["seed=yes"], "the recipe: `seed` is yes, but it must be a number or a word"),
+    (["model=yes"], "the recipe: `model` is yes, but it must be a table of settings"),
     (
         ["model={kind: transformer, dropout: .nan}"],
         "the recipe: `model.dropout` is nan, but it must be a finite number",
@@ -78,6 +79,28 @@ REFUSED = [
     (["limit=much"], "the recipe: `limit` is 'much', but it must be a number"),
     (["seed=13"], "the recipe: `seed` is 13, which brings bad luck; choose another"),
 ]
+
+
+OF_ANOTHER_KIND = [
+    (
+        ["model.kind=transformer", "model.hidden=9"],
+        "has no setting `hidden`; known: dropout, kind, width; `hidden` is a setting of `model.kind: rnn`, not of `transformer`; "
+        "to change the kind, replace the whole section: --set 'model={kind: ...}'",
+    ),
+    (["model.kind=transformer", "model.wodth=9"], "has no setting `wodth`; did you mean `width`?"),
+    (
+        ["model.dropout=0.2"],
+        "; `dropout` is a setting of `model.kind: transformer`, not of `rnn`; to change the kind, ",
+    ),
+    (["model.droput=0.2"], "has no setting `droput`; known: cell, hidden, kind"),
+]
+
+
+@pytest.mark.parametrize(("changes", "end"), OF_ANOTHER_KIND, ids=[changes[-1] for changes, _ in OF_ANOTHER_KIND])
+def test_a_setting_of_another_kind_is_refused_with_that_kind(changes: list[str], end: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        parse(Recipe, override(GOOD, changes))
+    assert end in str(error.value) and (" of `model.kind" in end) == (" of `model.kind" in str(error.value))
 
 
 @pytest.mark.parametrize(("changes", "sentence"), REFUSED, ids=[changes[0] for changes, _ in REFUSED])

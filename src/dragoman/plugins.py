@@ -5,6 +5,7 @@ names are looked up first, so a broken plugin affects only those who use it. doc
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -98,17 +99,27 @@ def or_plugin(kind: PluginKind) -> tuple[WrapValidator, PlainSerializer]:
         except ValidationError as error:
             if isinstance(value, str) and find(kind, value) is not None:
                 return value
-            raise or_of_a_plugin(error) from None
+            raise or_of_a_plugin(error, kind) from None
 
     return WrapValidator(validate), PlainSerializer(str)
 
 
-def or_of_a_plugin(error: ValidationError) -> ValueError:
-    """Return the error for a name that is not built in, which then says that plugins may have others; else the error itself."""
+def or_of_a_plugin(error: ValidationError, kind: PluginKind) -> ValueError:
+    """Return the error for a name that is not built in, which then says what others plugins have; else the error itself."""
     first = error.errors(include_url=False)[0]
     if first["loc"] or first["type"] not in ("literal_error", "union_tag_invalid"):
         return error
-    return PydanticCustomError(first["type"] + OF_PLUGINS, "it must be a known name", first["ctx"])
+    return PydanticCustomError(
+        first["type"] + OF_PLUGINS, "it must be a known name", {**first["ctx"], "plugins": _names(kind)}
+    )
+
+
+def _names(kind: PluginKind) -> list[str]:
+    """Return the names of the plugins of a kind; only those of this process if a package is broken."""
+    names = {name for of, name in _registered if of == kind}
+    with suppress(SettingsError):
+        names |= {name for of, name in _installed() if of == kind}
+    return sorted(names)
 
 
 _registered: dict[tuple[PluginKind, str], Plugin] = {}

@@ -32,11 +32,12 @@ class Settings(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _refuse_switches(cls, table: Any) -> Any:
-        """Refuse booleans for numbers and text; YAML reads `on`, `y` and the like as booleans."""
+        """Refuse booleans for numbers, text and tables; YAML reads `on`, `y` and the like as booleans."""
         for name, value in table.items() if isinstance(table, dict) else ():
             field = cls.model_fields.get(name)
             if isinstance(value, bool) and field is not None and field.annotation is not bool:
-                raise ValueError(f"`{name}` is {'yes' if value else 'no'}, but it must be a number or a word")
+                needed = "a table of settings" if _classes(field.annotation, set()) else "a number or a word"
+                raise ValueError(f"`{name}` is {'yes' if value else 'no'}, but it must be {needed}")
         return table
 
     @model_validator(mode="after")
@@ -197,7 +198,9 @@ def _sentence(kind: type[Settings], error: ValidationError, where: str) -> str:
         parent = ".".join(location[:-1])
         section = f"{where}, section `{parent}`," if parent else where
         known = [name for name in _fields_at(kind, problem["loc"][:-1]) if name != location[-1]]
-        return f"{section} has no setting `{location[-1]}`{nearest(location[-1], known)}"
+        said = f"{section} has no setting `{location[-1]}`{nearest(location[-1], known)}"
+        owner = _of_another_kind(kind, problem["loc"], parent)
+        return f"{said}{';' * (owner != '' and not said.endswith('?'))}{owner}"
     if problem["type"] == "missing":
         return f"{where} lacks the setting `{place}`; add it"
     if problem["type"].startswith("union_tag"):
@@ -205,21 +208,42 @@ def _sentence(kind: type[Settings], error: ValidationError, where: str) -> str:
         tag = shorten(str(problem.get("ctx", {}).get("tag", "")))
         if not tag:
             return f"{where}: `{place}.kind` is missing; known: {', '.join(known)}"
-        return f"{where}: `{place}.kind` cannot be `{tag}`{_nearest_or_plugin(tag, known, problem['type'])}"
+        return f"{where}: `{place}.kind` cannot be `{tag}`{_nearest_or_plugin(tag, known, problem)}"
     message = _PLAIN.get(problem["type"], _in_plain_words(problem["msg"].removeprefix("Value error, ")))
     if problem["type"] == "value_error":
         return f"{where}: {shorten(message, LONGEST_MESSAGE)}"
     if problem["type"].startswith("literal_error"):
         known = [word.strip().strip("'") for word in problem["ctx"]["expected"].replace(" or ", ", ").split(",")]
-        return f"{where}: `{place}` cannot be `{given}`{_nearest_or_plugin(given, known, problem['type'])}"
+        return f"{where}: `{place}` cannot be `{given}`{_nearest_or_plugin(given, known, problem)}"
     shown = repr(given) if isinstance(problem["input"], str) else given
     return f"{where}: `{place}` is {shown}, but {message[0].lower()}{message[1:]}"
 
 
-def _nearest_or_plugin(name: str, known: Sequence[str], problem: str) -> str:
-    """Return what `nearest` does; where plugins may provide more, all that is known includes theirs."""
-    said = nearest(name, known)
-    return f"{said}, and those of installed plugins" if problem.endswith(OF_PLUGINS) and "known:" in said else said
+def _of_another_kind(kind: type[Settings], location: Sequence[str | int], section: str) -> str:
+    """Return advice on a setting that a section lacks because of its `kind`; nothing if no other kind has it."""
+    if len(location) < 2 or not _is_tag(location[-2], kind):
+        return ""
+    *before, tag, name = location
+    owners = {
+        one for settings in _classes_at(kind, before) if name in settings.model_fields for one in kinds_of(settings)
+    }
+    if not owners:
+        return ""
+    return (
+        f" `{name}` is a setting of `{section}.kind: {'`, `'.join(sorted(owners))}`, not of `{tag}`; to change the kind, replace "
+        f"the whole section: --set '{section}={{kind: ...}}'"
+    )
+
+
+def _nearest_or_plugin(name: str, known: Sequence[str], problem: Any) -> str:
+    """Return what `nearest` does; where plugins may provide more, for their names too."""
+    if not problem["type"].endswith(OF_PLUGINS):
+        return nearest(name, known)
+    theirs = problem["ctx"]["plugins"]
+    said = nearest(name, [*known, *theirs])
+    if "known:" not in said:
+        return said
+    return f"{nearest(name, known)}, and those of installed plugins{': ' if theirs else ''}{', '.join(theirs)}"
 
 
 OF_PLUGINS = "_of_plugins"

@@ -17,6 +17,7 @@ from dragoman.attention.scores import (
     ScoreName,
     build_score,
 )
+from dragoman.attention.single_head import SingleHead
 from dragoman.errors import InputError, SettingsError
 
 
@@ -114,3 +115,57 @@ def test_every_score_has_a_formula_and_terms_that_add_up_to_it(name: ScoreName) 
     queries, keys = torch.randn(2, 3, 4), score.prepare(torch.randn(2, 6, 4))
     torch.testing.assert_close(score.terms(queries, keys).sum(-1), score(queries, keys))
     assert score.formula
+
+
+class Doubled(Cosine):
+    """A score that changes another one's scores, but not what its page would show of them."""
+
+    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
+        return 2 * super().forward(queries, keys)
+
+
+class DoubledKeys(Cosine):
+    """A score that changes another one's keys alone."""
+
+    def prepare(self, keys: Tensor) -> Tensor:
+        return 2 * super().prepare(keys)
+
+
+@pytest.mark.parametrize(("kind", "features"), [(Doubled, 1), (DoubledKeys, 4)])
+def test_terms_sum_to_the_score_of_a_class_that_extends_another(kind: type[Cosine], features: int) -> None:
+    score, queries = kind(4, 4), torch.randn(1, 2, 4)
+    keys = score.prepare(torch.randn(1, 3, 4))
+    terms = score.terms(queries, keys)
+    assert terms.shape == (1, 2, 3, features)
+    torch.testing.assert_close(terms.sum(-1), score(queries, keys))
+
+
+class Wrong(Score):
+    """What a newcomer may return instead of one number for each query and key: torch would repeat it to fit."""
+
+    def __init__(self, change: Any) -> None:
+        super().__init__()
+        self.change = change
+
+    def forward(self, queries: Any, keys: Any) -> Any:
+        return self.change(queries @ keys.transpose(-1, -2))
+
+
+@pytest.mark.parametrize(
+    ("change", "given"),
+    [
+        (lambda scores: scores[..., :1], r"\(2, 1, 4, 1\)"),
+        (lambda scores: scores[:, :, :1], r"\(2, 1, 1, 3\)"),
+        (lambda scores: scores.transpose(-1, -2), r"\(2, 1, 3, 4\)"),
+        (lambda scores: scores[..., None], r"\(2, 1, 4, 3, 1\)"),
+        (lambda scores: None, "no tensor but NoneType"),
+    ],
+    ids=["of queries", "of keys", "transposed", "an axis too many", "nothing"],
+)
+def test_a_score_that_returns_no_number_for_each_pair_is_refused(change: Any, given: str) -> None:
+    single, multi = SingleHead(Wrong(change), 6), MultiHead(6, 1)
+    multi.score = Wrong(change)
+    for attention in (single, multi):
+        memory = attention.prepare(torch.randn(2, 3, 6), torch.randn(2, 3, 6))
+        with pytest.raises(SettingsError, match=rf"`Wrong` returned .*{given}.* must return .* shape \(2, 1, 4, 3\)"):
+            attention(torch.randn(2, 4, 6), memory)

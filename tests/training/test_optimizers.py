@@ -1,14 +1,18 @@
 """Optimisers and what they decay."""
 
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from tests.laws.architectures import ARCHITECTURES
+from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Muon
 
+from dragoman.errors import TrainingError
 from dragoman.laws.examples import VOCABULARY, fresh_model
+from dragoman.laws.of_training import trainer_of
 from dragoman.training.muon import QUINTICS, PreciseMuon, orthogonalize
 from dragoman.training.optimizers import CombinedOptimizer, build_optimizer, state_size
 from dragoman.training.settings import TrainingSettings
@@ -214,3 +218,20 @@ def test_the_state_is_as_large_as_it_is_said_to_be(name: Any) -> None:
     optimizer.step()
     kept = [value for state in optimizer.state.values() for value in state.values() if torch.is_tensor(value)]
     assert state_size(model, settings) == sum(value.numel() for value in kept if value.dim() > 0)
+
+
+def test_a_model_that_makes_weights_when_it_computes_is_refused_after_the_first_step(tmp_path: Path) -> None:
+    class Late(nn.Module):
+        def forward(self, states: Tensor) -> Tensor:
+            if not hasattr(self, "late"):
+                self.late = nn.Linear(states.shape[-1], states.shape[-1])
+            return self.late(states)
+
+    trainer = trainer_of(
+        ARCHITECTURES["plain gru"], tmp_path / "run", settings=TrainingSettings(steps=3, batch_tokens=40)
+    )
+    trainer.model.get_submodule("decoder").narrow = Late()
+    with pytest.raises(TrainingError, match=r"`decoder\.narrow\.late\.weight` appeared.*`__init__`.*not in `forward`"):
+        trainer.run()
+    assert trainer.progress.step == 1
+    trainer.stream.close()

@@ -10,7 +10,7 @@ from dragoman.attention.attend import attend_scaled_dot
 from dragoman.attention.lookup import Lookup, LookupOptions
 from dragoman.attention.packed import attend_packed, can_pack
 from dragoman.attention.relative import Relative
-from dragoman.attention.scores import ScaledDot, build_score
+from dragoman.attention.scores import ScaledDot, build_score, match
 from dragoman.attention.sharing import attend_shared
 from dragoman.errors import SettingsError
 from dragoman.interfaces import Attended, KeyValues
@@ -109,7 +109,7 @@ class MultiHead(nn.Module):
             if fused:
                 context = self._fused(split, memory, every_head, causal=causal and offset == 0)
                 return Attended(self._joined(context), None)
-            scores = self.score(split, memory.keys)
+            scores = match(self.score, split, memory.keys, count=memory.values.shape[-2])
             bias = self.relative.bias(split, offset, memory.keys.shape[2])
             biased = scores if bias is None else scores + bias
             found = self.lookup(split, biased, memory, mask=every_head, offset=offset, copies=copies)

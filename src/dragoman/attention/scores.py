@@ -56,9 +56,11 @@ class Score(nn.Module, ABC):
     """The score of query s and key h, as people write it; a score from a plugin may leave it out."""
 
     def __init_subclass__(cls) -> None:
-        """Inherit neither formula nor parts: a class that extends another may compute another score."""
+        """Inherit no formula, parts or, with another `forward`, terms: a class that extends another may compute another score."""
         super().__init_subclass__()
-        for name in {"formula", "parts"} - vars(cls).keys():
+        own = vars(cls).keys()
+        stale = {"formula", "parts", "terms"} if "forward" in own else {"formula", "parts"}
+        for name in stale - own:
             setattr(cls, name, getattr(Score, name))
 
     def parts(self, query_dim: int) -> ScoreParts | None:
@@ -306,6 +308,31 @@ class Location(Score):
                 "shorten it, or train with a larger model.max_positions"
             )
         return F.linear(queries, self.position.weight[:length])
+
+
+def match(
+    score: Score,
+    queries: Float[Tensor, "*batch query query_dim"],
+    keys: Float[Tensor, "*batch key prepared"],
+    *,
+    count: int,
+) -> Float[Tensor, "*batch query {count}"]:
+    """Score every query against every one of `count` prepared keys.
+
+    Raises SettingsError if the score, which may be that of a plugin, returns anything else than a number for each pair: torch
+    would repeat some shapes to fit, and average the wrong values.
+    """
+    scores: object = score(queries, keys)
+    needed = (*queries.shape[:-1], count)
+    if isinstance(scores, Tensor) and scores.shape == needed:
+        return scores
+    given = (
+        f"the shape {tuple(scores.shape)}" if isinstance(scores, Tensor) else f"no tensor but {type(scores).__name__}"
+    )
+    raise SettingsError(
+        f"the score `{type(score).__name__}` returned {given} for queries of shape {tuple(queries.shape)} and {count} keys; it "
+        f"must return one number for each query and key, here the shape {needed}"
+    )
 
 
 def is_content_based(name: str) -> bool:

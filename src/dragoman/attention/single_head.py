@@ -4,7 +4,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from dragoman.attention.lookup import Lookup, LookupOptions
-from dragoman.attention.scores import Score, ScoreParts
+from dragoman.attention.scores import Score, ScoreParts, match
 from dragoman.attention.sharing import attend_shared
 from dragoman.interfaces import Attended, KeyValues
 
@@ -49,7 +49,7 @@ class SingleHead(nn.Module):
 
         def attend(queries: Tensor, copies: int) -> Attended:
             alone = queries[:, None]
-            scores = self.score(alone, memory.keys)
+            scores = match(self.score, alone, memory.keys, count=memory.values.shape[-2])
             found = self.lookup(alone, scores, memory, mask=one_head, offset=offset, copies=copies)
             return Attended(found.context[:, 0], found.weights if need_weights else None, found.choice)
 

@@ -56,7 +56,7 @@ def _or_plugin(table: Any, check: Callable[[Any], Any]) -> Any:
         try:
             return check(table)
         except ValidationError as error:
-            raise or_of_a_plugin(error) from None
+            raise or_of_a_plugin(error, "model") from None
     return table if isinstance(table, plugin.settings) else parse(plugin.settings, table, "section `model`")
 
 

@@ -1,6 +1,6 @@
 """Optimisers with their parameter groups."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Optimizer
 
 from dragoman.attention.relative import Relative
+from dragoman.errors import TrainingError
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
 from dragoman.training.muon import PreciseMuon
 from dragoman.training.settings import OptimisationSettings
@@ -43,6 +44,19 @@ def build_optimizer(
         )  # torch has no fused DTensors here
         return SGD(groups, lr=rate, momentum=settings.momentum, nesterov=nesterov, fused=fused)
     return (LowOverheadAdam if settings.optimizer == "adam" else QuickAdamW)(groups, **adam)
+
+
+def check_none_is_new(model: nn.Module, known: Collection[str]) -> None:
+    """Raise TrainingError if a model has weights that are not `known`, so that no optimiser has them.
+
+    A layer of a plugin that is made at its first use has them; the run could not be read again.
+    """
+    for name, _ in model.named_parameters():
+        if name not in known:
+            raise TrainingError(
+                f"the weights `{name}` appeared when the model first computed, so they would not be trained; make them in "
+                "`__init__`, where the sizes are known, not in `forward`"
+            )
 
 
 def state_size(model: nn.Module, settings: OptimisationSettings) -> int:

@@ -24,7 +24,7 @@ from dragoman.training.budgets import BUDGETS, check_first_step, shares
 from dragoman.training.contracts import Listener, Objectives, Stream, Validate
 from dragoman.training.ema import WeightAverage
 from dragoman.training.files import RunFiles
-from dragoman.training.optimizers import build_optimizer
+from dragoman.training.optimizers import build_optimizer, check_none_is_new
 from dragoman.training.progress import Progress, RunningTotals
 from dragoman.training.replicas import Replicas, parts_of
 from dragoman.training.selection import measure, out_of_patience, recover_best, select
@@ -76,6 +76,7 @@ class Trainer:
         self.stream = stream
         self.settings = settings
         self.budgets = {name: getattr(settings, name) for name in BUDGETS}
+        self.known = frozenset(name for name, _ in model.named_parameters())
         self.device = next(model.parameters()).device
         self.precision_name = precision
         self.precision = arithmetic(precision, self.device)
@@ -111,6 +112,7 @@ class Trainer:
                 self._meet()
                 if self.progress.step == 1:
                     check_first_step(self.budgets, self._used())
+                    check_none_is_new(self.model, self.known)
                 if self.progress.step % self.settings.log_every == 0:
                     self._record(self._numbers(totals, self.optimizer.param_groups[0]["lr"]))
                     totals = RunningTotals()

@@ -4,7 +4,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from benchmarks.atlas import job, schedule
@@ -15,6 +15,7 @@ from benchmarks.atlas.kinds import chosen, kinds, recipe_of
 from benchmarks.atlas.pages import pages
 from benchmarks.schedule import do
 
+from dragoman.attention.scores import ScoreName
 from dragoman.jobs.rules import RULES
 from dragoman.runs.recipe import Recipe
 from dragoman.runs.rules import refusals
@@ -170,6 +171,11 @@ def test_the_settings_of_every_kind_are_settings(kind: Any, corpus: str) -> None
     assert recipe.training.supervised is None, "the atlas shows what attention learns by itself"
     has_lexicon = corpus == "evbnews" and kind.name != "plain"
     assert (recipe.training.guided is not None) == getattr(recipe.model, "lexical", None) == has_lexicon
+
+
+def test_every_score_has_a_row_of_its_own() -> None:
+    compared = {kind.model.get("score") for kind in kinds() if kind.family == "recurrent"}
+    assert compared >= set(get_args(ScoreName))
 
 
 @pytest.mark.slow
