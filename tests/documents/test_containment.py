@@ -38,7 +38,7 @@ def test_a_word_is_inside_an_element_and_all_around_it_or_in_none(parts_first: b
                 nested(chance, spans[half].start, spans[half].end, spans, half)
         else:
             nested(chance, 0, len(text), spans)
-        found = contained(text, words, [[number] for number in range(12)], spans)
+        found = contained(text, words, [[number] for number in range(12)], spans=spans)
         for number, (start, end) in enumerate(words):
             letters = [
                 max((n for n, one in enumerate(spans) if one.start <= at < one.end), default=None)
@@ -53,7 +53,7 @@ def test_a_word_is_inside_an_element_and_all_around_it_or_in_none(parts_first: b
 
 def test_most_source_words_decide_and_of_equals_those_deepest():
     spans = [Span(0, 5), Span(2, 5, parent=0), Span(6, 7)]
-    found = contained("a b c d", words_of("a b c d"), [[0, 1], [0, 1, 2], [1, 3, 3], [], [3]], spans)
+    found = contained("a b c d", words_of("a b c d"), [[0, 1], [0, 1, 2], [1, 3, 3], [], [3]], spans=spans)
     assert [[number for number in range(5) if number in one] for one in found] == [[0, 1], [0, 1], [2, 4]]
 
 

@@ -42,13 +42,13 @@ class Contained:
 
 
 def contained(
-    source: str, words: Sequence[Range], sources: Sequence[Sequence[int]], spans: Sequence[Span]
+    source: str, words: Sequence[Range], sources: Sequence[Sequence[int]], *, spans: Sequence[Span]
 ) -> list[Contained]:
     """Return for each element of a source the target words inside it; `sources` are the source words of each target word.
 
     Of equally many source words, those in the deepest element decide.
 
-    >>> found = contained("the red house", [(0, 3), (4, 7), (8, 13)], [[0], [2], [1]], [Span(4, 13), Span(8, 13, parent=0)])
+    >>> found = contained("the red house", [(0, 3), (4, 7), (8, 13)], [[0], [2], [1]], spans=[Span(4, 13), Span(8, 13, parent=0)])
     >>> [[word for word in range(3) if word in one] for one in found]
     [[1, 2], [1]]
     """

@@ -110,7 +110,7 @@ class _Projector:
         for number, span in enumerate(spans):
             self.children.setdefault(span.parent, []).append(number)
         self.sources, self.targets = alignment.sources_of(), alignment.targets_of()
-        self.inside = contained(alignment.source, alignment.source_words, self.sources, spans)
+        self.inside = contained(alignment.source, alignment.source_words, self.sources, spans=spans)
         self.starts = [start for start, _ in alignment.target_words]
         self.ends = [end for _, end in alignment.target_words]
         self.last_before = [*accumulate((max(some, default=-1) for some in self.targets), max, initial=-1)]
