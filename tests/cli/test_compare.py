@@ -36,7 +36,7 @@ def test_a_broken_system_is_named_and_what_is_done_is_not_done_again(tmp_path: P
     assert first.lines[-1] == str(tmp_path / "out" / "table.html")
     statuses = {row["system"]: row["status"] for row in rows(tmp_path / "out")}
     assert statuses["rnn"] == "done" and statuses["both"] == "failed: its member `short` failed"
-    assert statuses["short"].startswith("failed: ") and "the 3 positions of this model" in statuses["short"]
+    assert statuses["short"].startswith("failed: ") and "the 3 positions of the model" in statuses["short"]
     made = (tmp_path / "out" / "runs" / "rnn" / "seed-1" / "result.json").stat().st_mtime_ns
     second = dragoman("compare", path, "--out", tmp_path / "out")
     assert second.code == 1 and "1 of 3 jobs are done" in second.errors
