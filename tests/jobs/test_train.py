@@ -20,6 +20,7 @@ from dragoman.jobs import train
 from dragoman.jobs.train import fit
 from dragoman.jobs.validation import Validation
 from dragoman.runs.folder import Run, open_run
+from dragoman.training import trainer
 from dragoman.training.checkpoint import load_tensors
 from dragoman.training.reports import MetricsFile, Silent
 from dragoman.training.trainer import Trainer
@@ -141,6 +142,15 @@ def test_training_is_the_same_whatever_the_caller_has_set_in_torch_and_changes_n
     assert torch.equal(torch.rand(2), expected)
     usual, odd = (load_tensors(tmp_path / name / "model.safetensors")[0] for name in ("usual", "odd"))
     assert all(torch.equal(odd[name], tensor) for name, tensor in usual.items())
+
+
+def test_every_step_rounds_the_weights_of_the_step_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    settings = recipe("rnn", "training.steps=4", "training.precision=bfloat16")
+    fit(settings, tmp_path / "usual")
+    monkeypatch.setattr(trainer, "arithmetic", lambda *_: torch.autocast("cpu", torch.bfloat16, cache_enabled=False))
+    fit(settings, tmp_path / "again")
+    usual, again = (load_tensors(tmp_path / name / "model.safetensors")[0] for name in ("usual", "again"))
+    assert all(torch.equal(again[name], tensor) for name, tensor in usual.items())
 
 
 @pytest.mark.parametrize("kind", [Path, str])

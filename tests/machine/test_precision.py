@@ -72,6 +72,15 @@ def test_bfloat16_is_for_products_and_weights_stay_float32() -> None:
     assert layer.weight.dtype == torch.float32
 
 
+def test_weights_that_change_are_rounded_again_also_within_another_autocast() -> None:
+    layer, states = torch.nn.Linear(4, 4, bias=False), torch.ones(2, 4)
+    with torch.autocast("cpu", enabled=False):
+        for value in (1.0, 2.0):
+            layer.weight.data.fill_(value)
+            with arithmetic("bfloat16", CPU):
+                assert layer(states).eq(4 * value).all()
+
+
 NAMES: tuple[InferencePrecisionName, ...] = ("float32", "bfloat16", "int8")
 
 

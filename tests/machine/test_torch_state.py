@@ -43,3 +43,12 @@ def test_gradients_are_computed_and_nothing_is_rounded_within():
         with left, usual_torch():
             made = weight @ weight
             assert made.requires_grad and made.dtype == torch.float32
+
+
+def test_an_autocast_within_forgets_at_its_end_what_it_rounded():
+    layer = torch.nn.Linear(4, 4, bias=False)
+    with usual_torch():
+        for value in (1.0, 2.0):
+            layer.weight.data.fill_(value)
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                assert layer(torch.ones(2, 4)).eq(4 * value).all()

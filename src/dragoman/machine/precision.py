@@ -122,4 +122,12 @@ def arithmetic(precision: PrecisionName, device: torch.device) -> AbstractContex
     """Return the context in which losses are computed."""
     if precision == "float32":
         return nullcontext()
-    return torch.autocast(device.type, torch.bfloat16, cache_enabled=True)
+    return _Rounding(device.type, torch.bfloat16, cache_enabled=True)
+
+
+class _Rounding(torch.autocast):
+    """Autocast that forgets the rounded weights at its end, because they change; within another one torch would keep them."""
+
+    def __exit__(self, *error: Any) -> Any:
+        torch.clear_autocast_cache()
+        return super().__exit__(*error)

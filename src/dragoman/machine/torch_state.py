@@ -1,7 +1,7 @@
 """What torch keeps for a whole process or thread: random numbers, dtype and device of new tensors, gradients, autocast."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 
@@ -18,7 +18,7 @@ def usual_torch(device: torch.device = CPU) -> Iterator[None]:
     if dtype != torch.float32:
         torch.set_default_dtype(torch.float32)
     try:
-        with torch.inference_mode(False), torch.autocast(device.type, enabled=False), _new_tensors_on_cpu():
+        with torch.inference_mode(False), _no_autocast(device), _new_tensors_on_cpu():
             yield
     finally:
         if dtype != torch.float32:
@@ -30,6 +30,11 @@ def random_numbers_restored(device: torch.device = CPU) -> Iterator[None]:
     """Restore the caller's random numbers, those of the CPU and of `device`, after a `with` block."""
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         yield
+
+
+def _no_autocast(device: torch.device) -> AbstractContextManager[object]:
+    """Turn autocast off if it is on; an autocast within another one, even one that is off, keeps rounded weights too long."""
+    return torch.autocast(device.type, enabled=False) if torch.is_autocast_enabled(device.type) else nullcontext()
 
 
 @contextmanager
