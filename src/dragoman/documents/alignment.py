@@ -89,18 +89,19 @@ def join(parts: Sequence[Alignment], gaps: Sequence[str]) -> Alignment:
     >>> join([align("A b.", "X y."), align("C.", "Z.")], ["", " ", " ☐"]).target_words
     ((0, 1), (2, 4), (5, 7), (8, 9))
     """
-    source = target = ""
     here: list[Range] = []
     there: list[Range] = []
     links: set[tuple[int, int]] = set()
     pieces = [unchanged(gaps[0])]
     for part, gap in zip(parts, gaps[1:], strict=True):
         pieces += [part, unchanged(gap)]
+    before = after = 0
     for part in pieces:
         links |= {(i + len(here), j + len(there)) for i, j in part.links}
-        here += [(start + len(source), end + len(source)) for start, end in part.source_words]
-        there += [(start + len(target), end + len(target)) for start, end in part.target_words]
-        source, target = source + part.source, target + part.target
+        here += [(start + before, end + before) for start, end in part.source_words]
+        there += [(start + after, end + after) for start, end in part.target_words]
+        before, after = before + len(part.source), after + len(part.target)
+    source, target = "".join(one.source for one in pieces), "".join(one.target for one in pieces)
     certain = all(part.certain for part in parts)
     return Alignment(source, target, tuple(here), tuple(there), frozenset(links), certain=certain)
 

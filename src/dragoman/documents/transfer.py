@@ -1,5 +1,6 @@
 """A translated text gets what its source has beside words: placeholders, tags, and the places where it is divided."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -61,6 +62,6 @@ def _within_parts(spans: Sequence[Span], cuts: Sequence[int]) -> list[Span]:
     parts = [Span(start, end) for start, end in pairwise(cuts)]
     inside = []
     for span in spans:
-        part = next(n for n in range(count) if span.end <= cuts[n + 1] and (span.start < cuts[n + 1] or n == count - 1))
+        part = min(bisect_left(cuts, max(span.end, span.start + 1), 1), count) - 1
         inside.append(replace(span, parent=part if span.parent is None else span.parent + count))
     return parts + inside
