@@ -34,6 +34,11 @@ def test_many_tags_without_a_counterpart_stand_alone():
     assert found.segment.spans == (*[Span(0, 0, alone=True)] * many, *[Span(1, 1, alone=True)] * many)
 
 
+def test_tags_without_a_counterpart_leave_the_elements_after_them_whole():
+    found = gather([*pieces("(" * 300), *pieces("[a]")])
+    assert found.segment.spans[-1] == Span(0, 1)
+
+
 def test_ranges_that_overlap_elements_begin_before_they_end():
     many = 20_000
     begins = [Piece("open", f"<{number}>", f"range {number}", loose=True) for number in range(many)]

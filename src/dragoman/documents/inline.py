@@ -117,7 +117,7 @@ def _partners(pieces: Sequence[Piece]) -> dict[int, int]:
     """Those that wait and are not loose."""
     found: dict[int, int] = {}
     for number, piece in enumerate(pieces):
-        if piece.kind == "open" and len(waiting) < DEEPEST:
+        if piece.kind == "open":
             for some in (waiting, by_key[piece.key], *(() if piece.loose else (fixed,))):
                 some.append(number)
         elif (
@@ -131,6 +131,19 @@ def _partners(pieces: Sequence[Piece]) -> dict[int, int]:
                 for some in (by_key[pieces[last].key], *(() if pieces[last].loose else (fixed,))):
                     some.pop()
             found[opened], found[number] = number, opened
+    return _not_too_deep(found)
+
+
+def _not_too_deep(partners: Mapping[int, int]) -> dict[int, int]:
+    """Return those of some partners that are no deeper in others than elements may be."""
+    depth = 0
+    found: dict[int, int] = {}
+    for number in sorted(partners):
+        ends = partners[number] < number
+        depth -= ends
+        if depth < DEEPEST:
+            found[number] = partners[number]
+        depth += not ends
     return found
 
 
