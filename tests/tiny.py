@@ -166,6 +166,25 @@ def refusal(*arguments: object, stdin: str | bytes = b"") -> str:
 
 
 @contextmanager
+def odd_torch() -> Iterator[None]:
+    """Let torch make tensors of another dtype on another device, and see that neither they nor random numbers are changed."""
+    import torch
+
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    torch.set_default_dtype(torch.float64)
+    torch.set_default_device("meta")
+    try:
+        yield
+        assert (torch.get_default_dtype(), torch.get_default_device().type) == (torch.float64, "meta")
+    finally:
+        torch.set_default_device(None)
+        torch.set_default_dtype(torch.float32)
+    assert torch.equal(torch.rand(2), expected)
+
+
+@contextmanager
 def room_for(size: int) -> Iterator[None]:
     """Let no file grow beyond so many bytes, as on a disk that is nearly full, within a `with` block."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

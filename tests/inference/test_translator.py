@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.tiny import MODELS, Trained
+from tests.tiny import MODELS, Trained, odd_torch
 
 from dragoman.decoding.hypotheses import Hypothesis
 from dragoman.errors import InputError, RunError, SettingsError
@@ -38,19 +38,8 @@ def test_company_does_not_change_a_translation(trained: Trained, model):
 @pytest.mark.parametrize("model", ["rnn", "transformer"])
 def test_a_run_is_loaded_whatever_the_caller_has_set_in_torch_and_changes_nothing_of_it(trained: Trained, model):
     usual = texts(Translator.load(trained(model)), SOURCES)
-    torch.manual_seed(3)
-    expected = torch.rand(2)
-    torch.manual_seed(3)
-    torch.set_default_dtype(torch.float64)
-    torch.set_default_device("meta")
-    try:
-        translator = Translator.load(trained(model))
-        assert (torch.get_default_dtype(), torch.get_default_device().type) == (torch.float64, "meta")
-        assert texts(translator, SOURCES) == usual
-    finally:
-        torch.set_default_device(None)
-        torch.set_default_dtype(torch.float32)
-    assert torch.equal(torch.rand(2), expected)
+    with odd_torch():
+        assert texts(Translator.load(trained(model)), SOURCES) == usual
 
 
 def test_empty_sentences_give_empty_translations(trained: Trained):

@@ -11,7 +11,7 @@ from dragoman.documents.alignment import Alignment, align, by_position, join, un
 from dragoman.documents.placeholders import is_translatable
 from dragoman.documents.reading import Reading, check_name, open_document
 from dragoman.documents.segments import Segment
-from dragoman.documents.sentences import sentences
+from dragoman.documents.sentences import gaps, sentences
 from dragoman.documents.transfer import Transferred, is_written, transfer
 from dragoman.errors import InputError, number_of
 from dragoman.inference.translation import TermCounts, Translation
@@ -179,11 +179,8 @@ def _aligned(text: str, translation: Translation, view: Any) -> Alignment:
 
 def _whole(segment: Segment, places: Sequence[tuple[int, int]], aligned: Mapping[str, Alignment]) -> Alignment:
     """Return the alignment of a whole segment; what is between its sentences, or was not translated, is the same in both."""
-    ends = [0, *(end for _, end in places)]
-    starts = [*(start for start, _ in places), len(segment.text)]
-    gaps = [segment.text[end:start] for end, start in zip(ends, starts, strict=True)]
     parts = []
     for start, end in places:
         text = segment.text[start:end]
         parts.append(aligned.get(text) or unchanged(text))
-    return join(parts, gaps)
+    return join(parts, gaps(segment.text, places))
