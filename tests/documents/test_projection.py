@@ -179,3 +179,8 @@ def test_a_tag_at_the_end_of_its_parent_has_its_space_there():
     spans = [Span(3, 8), Span(8, 8, parent=0, alone=True)]
     found = project(align("We love  cats.", "Tôi yêu mèo.", [(0, 0), (1, 1), (2, 2)]), spans)
     assert (found.text, found.spans) == ("Tôi yêu  mèo.", (Span(4, 8), Span(8, 8, parent=0, alone=True)))
+
+
+def test_a_line_break_comes_after_the_full_stop_that_a_translation_added():
+    pair = align("one two\nthree", "một hai. Ba", [(0, 0), (1, 1), (2, 2)])
+    assert project(pair, [Span(7, 7, alone=True)]).spans[0].start == len("một hai.")

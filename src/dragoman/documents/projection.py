@@ -16,6 +16,9 @@ from dragoman.documents.containment import Span, contained
 CLOSING = ".,;:!?…)]»”’\"'。、，！？؟۔،।"
 """Signs at the end of a word that an element ending before them in the source leaves out in the translation too."""
 
+ENDING = ".!?…。！？"
+"""Signs at the end of a sentence."""
+
 OPENING = "([«“‘\"'¿¡"
 """Signs at the beginning of a word, likewise."""
 
@@ -269,15 +272,18 @@ class _Projector:
         """Return the end of the translation of the last word before a place in the source, or the start of that after it.
 
         Where all that is before the place is translated before all that is after it, as at the end of a sentence, it is the end
-        of all that is before.
+        of all that is before, with the sign that ends a sentence there, also one that the source lacks.
         """
         alignment, targets = self.alignment, self.targets
         before = bisect_left(alignment.source_words, (place,))
-        glued = bool(re.match(r"\w", alignment.source[place:]))
+        following = alignment.source[place : place + 1]
+        glued = bool(re.match(r"\w", following))
         last, after = self.last_before[before], self.first_from[before]
         if 0 <= last < after < len(alignment.target_words):
             inside = glued and alignment.source_words[before - 1][1] > place
-            return self._end_of(before - 1, self._signed(before - 1, range(last, after)), glued=inside)
+            target = self._signed(before - 1, range(last, after))
+            ended = alignment.target[alignment.target_words[target][1] - 1] in ENDING and following not in CLOSING
+            return self._end_of(before - 1, target, glued=inside or ended)
         for word in range(before - 1, -1, -1):
             if targets[word]:
                 return self._end_of(word, targets[word][-1], glued=glued and alignment.source_words[word][1] > place)
