@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from dragoman.layers.cross_entropy import linear_cross_entropy
-from dragoman.native.compilation import DECODING, RECURRENCE, prepare
+from dragoman.native.compilation import DECODING, LOSS, RECURRENCE, prepare
 from dragoman.native.decoding import in_panels, likeliest, multiplier
 from dragoman.native.recurrence import AttentionInputs, CellWeights, LayerWeights, run_fused
 
@@ -193,7 +193,7 @@ def main(place: Path, seconds: float, seed: int) -> None:
 
 def prepare_all() -> None:
     """Compile and load both parts."""
-    for part in (DECODING, RECURRENCE):
+    for part in (DECODING, LOSS, RECURRENCE):
         prepare(part)
 
 

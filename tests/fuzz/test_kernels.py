@@ -9,7 +9,7 @@ import pytest
 from tests.fuzz.kernels import environment, try_number
 from tests.native.compiled import require
 
-from dragoman.native.compilation import DECODING, RECURRENCE
+from dragoman.native.compilation import DECODING, LOSS, RECURRENCE
 
 BROKEN = """
 #include <vector>
@@ -18,7 +18,7 @@ int main(int count, char**) { std::vector<int> numbers(3); return numbers.data()
 
 
 def test_random_shapes_give_what_torch_does() -> None:
-    for part in (DECODING, RECURRENCE):
+    for part in (DECODING, LOSS, RECURRENCE):
         require(part)
     assert {try_number(number) for number in range(60)} == {"products", "tokens", "losses", "loops"}
 

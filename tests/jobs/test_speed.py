@@ -93,6 +93,7 @@ def test_recurrent_loops_run_as_in_training(monkeypatch: pytest.MonkeyPatch) -> 
     for way in ("auto", "plain"):
         measure_speed(recipe("rnn", f"training.recurrence={way}"), SHARED, CPU, say=silent)
     assert plans[0].native and not plans[-1].native
+    assert plans[0].native_loss and plans[-1].native_loss
 
 
 def test_slow_steps_are_few(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ import torch
 from tests.native.compiled import require
 
 from dragoman.layers.cross_entropy import _rare_nll, _softmax_loss, linear_cross_entropy
-from dragoman.native.compilation import RECURRENCE
+from dragoman.native.compilation import LOSS
 
 
 def test_no_tokens_cost_nothing() -> None:
@@ -36,7 +36,7 @@ def test_labels_that_no_row_of_weights_has_are_refused_before_memory_is_touched(
     labels: list[int], native: bool
 ) -> None:
     if native:
-        require(RECURRENCE)
+        require(LOSS)
     with pytest.raises(RuntimeError):
         linear_cross_entropy(torch.randn(2, 3), torch.randn(5, 3), None, labels=torch.tensor(labels), native=native)
 

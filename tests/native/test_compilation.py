@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.native import compilation
-from dragoman.native.compilation import DECODING, RECURRENCE, NativeError, Part, available, loaded, prepare
+from dragoman.native.compilation import DECODING, LOSS, RECURRENCE, NativeError, Part, available, loaded, prepare
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="C++ parts are for Linux")
 
@@ -26,7 +26,7 @@ def compiler(folder: Path, script: str) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("part", [RECURRENCE, DECODING], ids=lambda part: part.name)
+@pytest.mark.parametrize("part", [RECURRENCE, LOSS, DECODING], ids=lambda part: part.name)
 def test_a_compiler_that_fails_is_named(part: Part, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "false")
     with pytest.raises(NativeError, match="compiler false"):

@@ -14,7 +14,7 @@ from dragoman.models.rnn import build_rnn
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.native import recurrence
-from dragoman.native.compilation import RECURRENCE
+from dragoman.native.compilation import LOSS, RECURRENCE
 from dragoman.native.recurrence import (
     SMALL,
     AttentionInputs,
@@ -34,6 +34,7 @@ Cell = Literal["gru", "lstm"]
 @pytest.fixture(scope="module", autouse=True)
 def library() -> None:
     require(RECURRENCE)
+    require(LOSS)
 
 
 def loop(cell: Cell, *, layers: int = 1, projection: int = 0) -> nn.GRU | nn.LSTM:
@@ -155,7 +156,7 @@ def test_the_batch_comes_first_where_it_is_asked_for_and_what_is_unused_stays_em
 
 def test_operations_are_counted_only_where_the_library_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     library = torch.ops.dragoman_native
-    assert formulas().keys() == {library.forward, library.backward, library.cross_entropy}
+    assert formulas().keys() == {library.forward, library.backward}
     monkeypatch.setattr(recurrence, "loaded", lambda part: False)
     assert formulas() == {}
 
@@ -176,7 +177,7 @@ def test_a_native_loop_counts_as_many_operations_as_a_plain_one(decoder: str, sc
     batch = collate([([5, 6, 7, 8, 9, 4], [6, 5, 7, 4]), ([5, 4, 5, 5, 5, 5], [7, 7, 6, 5])])
     counts = []
     for native in (False, True):
-        adopt(model, ComputePlan(native=native))
+        adopt(model, ComputePlan(native=native, native_loss=native))
         with counting() as count:
             translation_loss(model, batch).total.backward()
         counts.append(count.flops)

@@ -26,13 +26,14 @@ from dragoman.models.moe import MoeSettings
 from dragoman.models.rnn import build_rnn
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
-from dragoman.native.compilation import RECURRENCE
+from dragoman.native.compilation import LOSS, RECURRENCE
 from dragoman.training.objectives import translation_loss
 
 
 @pytest.fixture(scope="module", autouse=True)
 def library() -> None:
     require(RECURRENCE)
+    require(LOSS)
 
 
 def batch_of(lengths: list[tuple[int, int]], vocabulary: int = 23, seed: int = 5) -> Batch:
@@ -65,7 +66,7 @@ def both(settings: dict[str, Any], dtype: torch.dtype) -> tuple[Seq2Seq, Seq2Seq
     for parameter in plain.parameters():
         torch.nn.init.normal_(parameter, std=0.4)
     native = copy.deepcopy(plain)
-    adopt(native, ComputePlan(native=True))
+    adopt(native, ComputePlan(native=True, native_loss=True))
     return plain, native
 
 
@@ -75,7 +76,7 @@ def compare_with_plain(model: Seq2Seq, lengths: list[tuple[int, int]]) -> None:
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.4)
     native = copy.deepcopy(model)
-    adopt(native, ComputePlan(native=True))
+    adopt(native, ComputePlan(native=True, native_loss=True))
     batch = batch_of(lengths)
     (loss, gradients), (other, others) = losses(model, batch), losses(native, batch)
     torch.testing.assert_close(other, loss, rtol=1e-9, atol=1e-9)

@@ -22,6 +22,7 @@ from dragoman.models.seq2seq import Vocabularies
 from dragoman.runs.recipe import Recipe
 from dragoman.settings import parse
 from dragoman.training.files import RunFiles
+from dragoman.training.native_loss import choose_loss, native_loss
 from dragoman.training.objectives import build_objective
 from dragoman.training.recurrence import choose_recurrence, native_loops
 from dragoman.training.reports import Silent
@@ -74,8 +75,16 @@ class Peer:
         torch.set_num_threads(recipe.training.threads or torch.get_num_threads())
         model = build_model(settings, Vocabularies(size, size, shared=message["shared"]))
         precision = choose_training_precision(recipe.training.precision, torch.device("cpu"), width_of(model))
-        recurrence = choose_recurrence(recipe.training.recurrence, torch.device("cpu"), self._say)
-        adopt(model, ComputePlan(native=native_loops(recurrence, torch.device("cpu"), self._say)))
+        device = torch.device("cpu")
+        loss, recurrence = (
+            choose_loss(device, self._say),
+            choose_recurrence(recipe.training.recurrence, device, self._say),
+        )
+        plan = ComputePlan(
+            native=native_loops(recurrence, device, self._say),
+            native_loss=native_loss(loss, recurrence=recurrence, device=device, say=self._say),
+        )
+        adopt(model, plan)
         self.listener = Stopping()
         self.listener.stream = Given(read_batches(message["batches"]))
         self.listener.trainer = Trainer(

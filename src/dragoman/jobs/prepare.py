@@ -29,6 +29,7 @@ from dragoman.settings import parse
 from dragoman.text.codec import Codec
 from dragoman.text.frames import Between
 from dragoman.training.contracts import Listener
+from dragoman.training.native_loss import choose_loss
 from dragoman.training.recurrence import choose_recurrence
 from dragoman.training.resuming import check_same_files, check_same_recipe
 
@@ -92,8 +93,9 @@ def prepare(
     check_tests(recipe, codecs)
     check_vocabularies(recipe, codecs, examined, sized=sized, say=listener.say)
     metadata: dict[str, Any] = {"data": _checksums(recipe)}
+    device = choose_device(recipe.training.device)
+    metadata["loss"] = choose_loss(device, listener.say)
     if capabilities_of(recipe.model).native:
-        device = choose_device(recipe.training.device)
         metadata["recurrence"] = choose_recurrence(recipe.training.recurrence, device, listener.say)
     if recipe.model.start_from is not None:
         metadata["start_from"] = checksums(recipe)

@@ -15,6 +15,7 @@ from dragoman.machine.threads import quickest_thread_count, threads_restored
 from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.models.transformer_settings import TransformerSettings
+from dragoman.native.compilation import LOSS, RECURRENCE
 from dragoman.runs.recipe import Recipe
 from dragoman.settings import parse
 from dragoman.training.optimizers import build_optimizer
@@ -78,8 +79,13 @@ def measure_speed(
         batch = example(recipe, max(rows, 1), length, vocabularies=vocabularies).to(device)
         model = build_model(recipe.model, vocabularies).to(device)
         precision = choose_training_precision(training.precision, device, width_of(model))
-        native = model_of(recipe).native and training.recurrence != "plain" and not obstacle(device, say)
-        adopt(model, ComputePlan(precision=precision, native=native))
+        loops = model_of(recipe).native and training.recurrence != "plain"
+        plan = ComputePlan(
+            precision=precision,
+            native=loops and not obstacle(RECURRENCE, device, say),
+            native_loss=not obstacle(LOSS, device, say),
+        )
+        adopt(model, plan)
         rounding = partial(arithmetic, precision, device)
         count, threads = replica_count(recipe, device), torch.get_num_threads()
         replicas = Replicas(model, count, threads=threads, precision=rounding) if count > 1 else None

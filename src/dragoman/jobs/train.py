@@ -47,6 +47,7 @@ from dragoman.training.compiling import Compiled
 from dragoman.training.contracts import Listener, Objective, Objectives, Stream
 from dragoman.training.flops import estimate, sustained_rate
 from dragoman.training.masking import MaskingStream, masked_loss
+from dragoman.training.native_loss import native_loss
 from dragoman.training.objectives import build_objective
 from dragoman.training.progress import Progress
 from dragoman.training.recurrence import native_loops
@@ -241,6 +242,7 @@ def _compute_plan(run: Run, model: nn.Module, device: torch.device, *, listener:
     return ComputePlan(
         precision=kept.get("precision") or choose_training_precision(training.precision, device, width_of(model)),
         native=native_loops(kept.get("recurrence"), device, listener.say),
+        native_loss=native_loss(kept.get("loss"), recurrence=kept.get("recurrence"), device=device, say=listener.say),
         packed=packed,
         compiled=training.compile,
     )

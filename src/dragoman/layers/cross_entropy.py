@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from dragoman.machine.dtypes import matmul_dtype, upcast
+from dragoman.native.loss import losses
 
 PIECE = 1024
 """Number of tokens whose logits exist at one time."""
@@ -32,7 +33,7 @@ def linear_cross_entropy(
     Label smoothing gives the label 1 - e + e/V and every other token e/V (Szegedy et al. 2016, section 7), as torch's
     cross_entropy does. Gradients are computed in the forward pass, chunk by chunk. Under autocast, products and
     probabilities have its dtype; for a probability near 1, the complement is summed from the other tokens to keep precision.
-    `native`: on a CPU, let the C++ extension, already loaded, process the logits.
+    `native`: let the C++ extension `LOSS`, already loaded, process logits on a CPU.
     """
     total, plain = _LinearCrossEntropy.apply(features, weight, bias, labels, smoothing, native)
     return total, plain
@@ -57,17 +58,10 @@ class _LinearCrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         """Compute both sums and save the gradients of the first."""
         kind = matmul_dtype(features)
-        low = kind == torch.bfloat16
-        if native and features.device.type == "cpu" and weight.dtype == (torch.float32 if low else kind):
-            wanted = any(ctx.needs_input_grad[:3])
-            total, plain, *kept = torch.ops.dragoman_native.cross_entropy(
-                features, weight, bias, labels.contiguous(), smoothing, low, PIECE, wanted
-            )
-            ctx.save_for_backward(*kept[: 2 if bias is None else 3], *[None] * (bias is None))
-            ctx.mark_non_differentiable(plain)
-            return total, plain
+        wide = torch.promote_types(kind, torch.float32)
+        native = native and features.device.type == "cpu" and weight.dtype == wide
         with torch.autocast(features.device.type, enabled=False):
-            read, rows, shift = features.to(kind), weight.to(kind), None if bias is None else bias.to(kind)
+            read, rows = features.to(kind), weight.to(kind)
             grad_features = torch.empty_like(read)
             wanted = any(ctx.needs_input_grad[:3])
             grad_weight = torch.zeros_like(weight) if ctx.needs_input_grad[1] else None
@@ -75,18 +69,27 @@ class _LinearCrossEntropy(torch.autograd.Function):
             mean = weight.mean(0)
             total, plain = (torch.zeros((), device=features.device) for _ in range(2))
             for first in range(0, len(labels), PIECE):
-                piece, label = read[first : first + PIECE], labels[first : first + PIECE, None]
-                loss = _softmax_loss(F.linear(piece, rows, shift), label, smoothing)
-                middle = piece.to(mean.dtype) @ mean + (0.0 if bias is None else bias.mean())
-                plain = plain + loss.nll.sum()
-                total = total + loss.nll.sum() + smoothing * (loss.label_logits - middle).sum()
+                piece, label = read[first : first + PIECE], labels[first : first + PIECE]
+                if native:
+                    grad_logits = piece @ rows.T
+                    smoothed, nll = losses(grad_logits, bias, label.contiguous(), smoothing=smoothing)
+                    total, plain = total + smoothed.sum(), plain + nll.sum()
+                else:
+                    shift = None if bias is None else bias.to(kind)
+                    loss = _softmax_loss(F.linear(piece, rows, shift), label[:, None], smoothing)
+                    middle = piece.to(mean.dtype) @ mean + (0.0 if bias is None else bias.mean())
+                    plain = plain + loss.nll.sum()
+                    total = total + loss.nll.sum() + smoothing * (loss.label_logits - middle).sum()
+                    grad_logits = loss.grad_logits
                 if not wanted:
                     continue
-                grad_features[first : first + PIECE] = loss.grad_logits @ rows
-                if grad_weight is not None:
-                    grad_weight += loss.grad_logits.T @ piece
+                torch.mm(grad_logits, rows, out=grad_features[first : first + PIECE])
+                if grad_weight is not None and grad_weight.dtype == kind:
+                    grad_weight.addmm_(grad_logits.T, piece)
+                elif grad_weight is not None:
+                    grad_weight += grad_logits.T @ piece
                 if grad_bias is not None:
-                    grad_bias += loss.grad_logits.sum(0, dtype=grad_bias.dtype)
+                    grad_bias += grad_logits.sum(0, dtype=grad_bias.dtype)
             each = smoothing / len(weight)
             if wanted:
                 grad_features -= smoothing * mean.to(kind)

@@ -55,7 +55,7 @@ def freeze_embeddings(model: nn.Module, parts: Collection[str] = ("whole",)) -> 
 class OutputLayer(nn.Module):
     """Map features to logits over the vocabulary; `tied` is an embedding whose matrix is shared.
 
-    If the plan is native, the C++ extension computes the loss.
+    If the plan says so, a C++ extension computes the loss.
     """
 
     needs_weights = False
@@ -90,7 +90,7 @@ class OutputLayer(nn.Module):
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """Return the label-smoothed and the plain cross-entropy, both summed over tokens."""
         return linear_cross_entropy(
-            features, self._matrix, self.bias, labels=labels, smoothing=smoothing, native=self.plan.native
+            features, self._matrix, self.bias, labels=labels, smoothing=smoothing, native=self.plan.native_loss
         )
 
 

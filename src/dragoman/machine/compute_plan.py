@@ -19,7 +19,9 @@ class ComputePlan:
     precision: PrecisionName = "float32"
     """Arithmetic of matrix products."""
     native: bool = False
-    """Run recurrent loops and the loss of output layers in C++; the extension must be loaded."""
+    """Run recurrent loops in C++; the extension must be loaded."""
+    native_loss: bool = False
+    """Compute the loss of output layers in C++; the extension must be loaded."""
     packed: bool = False
     """Attention skips padding if the kernel can."""
     compiled: Literal["none", "model", "graphs"] = "none"

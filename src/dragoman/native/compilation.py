@@ -60,7 +60,13 @@ RECURRENCE = Part(
     "recurrence",
     "the recurrent loop for this machine, once (about 15 s)",
     ("dragoman_native", "forward"),
-    ("arithmetic.h", "attention.h", "backward.h", "cells.h", "exponential.h", "forward.h", "loop.h", "loss.h"),
+    ("arithmetic.h", "attention.h", "backward.h", "cells.h", "exponential.h", "forward.h", "loop.h"),
+)
+LOSS = Part(
+    "loss",
+    "the loss of output layers for this machine, once (about 2 s)",
+    ("dragoman_loss", "losses"),
+    ("exponential.h", "loss.h"),
 )
 DECODING = Part(
     "decoding",

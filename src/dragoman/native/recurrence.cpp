@@ -2,7 +2,6 @@
 // operations.
 #include "backward.h"
 #include "forward.h"
-#include "loss.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <torch/library.h>
@@ -63,5 +62,4 @@ Tensors backward(const Tensor& inputs, const Tensors& saved, const OptionalTenso
 TORCH_LIBRARY(dragoman_native, library) {
   library.def("forward", torch::dispatch(c10::DispatchKey::CPU, &forward));
   library.def("backward", torch::dispatch(c10::DispatchKey::CPU, &backward));
-  library.def("cross_entropy", torch::dispatch(c10::DispatchKey::CPU, &cross_entropy));
 }

@@ -174,7 +174,7 @@ def formulas() -> dict[Any, Any]:
     if not loaded(RECURRENCE):
         return {}
     library = torch.ops.dragoman_native
-    return {library.forward: _forward_cost, library.backward: _backward_cost, library.cross_entropy: _loss_cost}
+    return {library.forward: _forward_cost, library.backward: _backward_cost}
 
 
 def _forward_cost(inputs: Any, first: Any, *arguments: Any, **_: Any) -> int:
@@ -195,8 +195,3 @@ def _cost(steps: int, arguments: Any) -> int:
     matrices = [shape for shape in (*weights, query, combine) if shape is not None and len(shape) == 2]
     total = 2 * steps * sum(prod(shape) for shape in matrices)
     return total if keys is None else total + steps * keys[1] * (2 * keys[2] + 2 * values[2] + 5)
-
-
-def _loss_cost(features: Any, weight: Any, bias: Any, labels: Any, *arguments: Any, **_: Any) -> int:
-    """Return the cost of one product, or three if gradients are needed, and of the softmax."""
-    return features[0] * weight[0] * (2 * weight[1] * (3 if arguments[3] else 1) + 5)

@@ -13,7 +13,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry, shape_wrapper
 
-from dragoman.native import recurrence
+from dragoman.native import loss, recurrence
 
 SUSTAINED: Mapping[str, float] = {"K80": 2.8e12, "K40": 3.7e12, "M40": 6.0e12, "P100": 9.5e12}
 """Sustained FLOPs per second that the paper assumes for each GPU (Vaswani et al. 2017, section 6.1, footnote)."""
@@ -185,6 +185,7 @@ def _formulas() -> dict[Any, Callable[..., int]]:
         aten._cudnn_rnn: _layers,
         aten._cudnn_rnn_backward: _layers_backward,
         **recurrence.formulas(),
+        **loss.formulas(),
     }
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 
 from dragoman.errors import SettingsError
-from dragoman.native.compilation import RECURRENCE, NativeError, prepare
+from dragoman.native.compilation import RECURRENCE, NativeError, Part, prepare
 
 
 def choose_recurrence(
@@ -18,7 +18,7 @@ def choose_recurrence(
     """
     if requested == "plain":
         return "plain"
-    reason = obstacle(device, say)
+    reason = obstacle(RECURRENCE, device, say)
     if reason and requested == "native":
         raise SettingsError(f"`training.recurrence: native` is unavailable: {reason}; set it to auto or plain")
     if reason:
@@ -30,18 +30,18 @@ def native_loops(chosen: str | None, device: torch.device, say: Callable[[str], 
     """Tell whether loops can run as `choose_recurrence` chose; report if not, as for a run from another machine."""
     if chosen != "native":
         return False
-    reason = obstacle(device, say)
+    reason = obstacle(RECURRENCE, device, say)
     if reason:
         say(f"This run's recurrent loops were native; here they run in Python, more slowly, because {reason}.")
     return not reason
 
 
-def obstacle(device: torch.device, say: Callable[[str], object]) -> str:
-    """Return why the C++ extension is unavailable, or an empty string if it is loaded."""
+def obstacle(part: Part, device: torch.device, say: Callable[[str], object]) -> str:
+    """Return why a C++ extension is unavailable, or an empty string if it is loaded."""
     if device.type != "cpu":
         return "the C++ extension is for CPUs only, and training is on a GPU"
     try:
-        prepare(RECURRENCE, say)
+        prepare(part, say)
     except NativeError as error:
         return str(error)
     return ""
