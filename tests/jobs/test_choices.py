@@ -76,6 +76,30 @@ def test_what_is_set_is_never_changed(assignment: str) -> None:
     assert found.training.optimizer == "adamw"
 
 
+@pytest.mark.parametrize(
+    ("assignments", "found"),
+    [
+        ([], ("rotary", "none")),
+        (["model.positions=none"], ("rotary", "none")),
+        (["model.positions=learned"], ("none", "learned")),
+        (["model.relative=none"], ("none", "sinusoidal")),
+        (["model.relative=shaw"], ("shaw", "none")),
+        (["model.relative=t5", "model.positions=sinusoidal"], ("t5", "sinusoidal")),
+        (["model.width=195"], ("none", "sinusoidal")),
+        (["model.width=195", "model.head_size=64"], ("rotary", "none")),
+        (["model.heads=3"], ("rotary", "none")),
+        (["model={kind: transformer, width: 96, heads: 4}"], ("none", "sinusoidal")),
+    ],
+)
+def test_a_transformer_tells_positions_by_rotation_unless_it_is_told_otherwise(
+    assignments: list[str], found: tuple[str, str]
+) -> None:
+    model = chosen(left_to_auto(*assignments), Workload(100, 2500, 50_000)).model
+    assert (model.relative, model.positions) == found
+    with torch.device("meta"):
+        build_model(model, Vocabularies(500, 500, shared=True))
+
+
 def test_a_short_time_is_for_a_recurrent_model_unless_the_recipe_wants_another() -> None:
     def kind(*assignments: str, **changes: Any) -> str:
         table = {"tokens": RECURRENT_TEXT + 1, "seen": RECURRENT_TOKENS, "timed": True, **changes}

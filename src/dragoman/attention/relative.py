@@ -19,6 +19,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from dragoman.errors import SettingsError
+from dragoman.machine.dtypes import upcast
 from dragoman.plugins import get
 
 REACH = 16
@@ -206,13 +207,12 @@ class Rotary(Relative):
     def rotate(
         self, states: Float[Tensor, "batch head time head_dim"], offset: int
     ) -> Float[Tensor, "batch head time head_dim"]:
-        """Rotate features 2i and 2i + 1 together, counterclockwise."""
+        """Rotate features 2i and 2i + 1 together, counterclockwise: as a complex number, in one product, which is quickest."""
         positions = torch.arange(offset, offset + states.shape[2], device=states.device)
         angles = positions[:, None] * self.get_buffer("speeds")
-        cosines, sines = angles.cos(), angles.sin()
-        even, odd = states[..., ::2], states[..., 1::2]
-        turned = torch.stack([even * cosines - odd * sines, even * sines + odd * cosines], -1)
-        return turned.flatten(-2).to(states.dtype)
+        pairs = torch.view_as_complex(upcast(states).unflatten(-1, (-1, 2)))
+        turned = pairs * torch.polar(torch.ones_like(angles), angles)
+        return torch.view_as_real(turned).flatten(-2).to(states.dtype)
 
 
 def build_relative(name: str, *, heads: int, head_dim: int, causal: bool) -> Relative:

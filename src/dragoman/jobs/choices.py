@@ -146,8 +146,10 @@ def choose_model(recipe: Recipe, work: Workload) -> list[Choice]:
         if short := _recurrent_for(recipe, work):
             return short
         choices = [Choice("model.kind", kind, ""), *transformer(work), *_untied(recipe)]
+        choices += _positions(recipe, choices)
     elif kind in ("transformer", "document"):
         choices = [*transformer(work, lexicon=_takes_lexicon(recipe))]
+        choices += _positions(recipe, choices)
     elif kind == "rnn":
         work = replace(_useful(recipe, work), linkable=work.linkable and capabilities_of(recipe.model).attends)
         choices = [*training_of_recurrent(work, lexicon=_takes_lexicon(recipe))]
@@ -160,6 +162,25 @@ def _untied(recipe: Recipe) -> Iterator[Choice]:
     """Yield which matrices of a Transformer are one, where the recipe does not say so and the default cannot be."""
     if not recipe.text.joint and "tied" not in recipe.model.model_fields_set:
         yield Choice("model.tied", "target", "each language has a vocabulary of its own")
+
+
+def _positions(recipe: Recipe, choices: Sequence[Choice]) -> Iterator[Choice]:
+    """Yield how a Transformer tells positions: by rotation, unless the recipe has others already or heads of an odd size."""
+    chosen = {choice.path: choice.value for choice in choices}
+
+    def value(name: str) -> Any:
+        return chosen[f"model.{name}"] if f"model.{name}" in recipe.auto else getattr(recipe.model, name)
+
+    size = getattr(recipe.model, "head_size", None) or value("width") // value("heads")
+    fixed = "model.positions" not in recipe.auto and getattr(recipe.model, "positions", "none") != "none"
+    if "model.relative" not in recipe.auto:
+        relative, why = getattr(recipe.model, "relative", "none"), ""
+    elif fixed or size % 2:
+        relative, why = "none", ""
+    else:
+        relative, why = "rotary", "it learned twice as fast as from positions added to embeddings"
+    yield Choice("model.relative", relative, why)
+    yield Choice("model.positions", "sinusoidal" if relative == "none" else "none", "")
 
 
 def _takes_lexicon(recipe: Recipe) -> bool:

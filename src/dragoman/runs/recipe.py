@@ -38,6 +38,8 @@ CHOOSABLE: Mapping[str, tuple[str, ...]] = {
         "width",
         "feed_forward",
         "heads",
+        "positions",
+        "relative",
         "dropout",
         "feed_forward_dropout",
     ),
