@@ -75,7 +75,7 @@ def jobs(parallel: Path, work: Path, *, earlier: Mapping[str, dict[str, Any]], s
             for variant in group["variants"]:
                 table = {"seed": seed, **_recipe(corpus, variant, group["budget"])}
                 threads = group.get("threads", 1)
-                hashed = json.dumps([table, threads], sort_keys=True)
+                hashed = json.dumps([_without_auto(table), threads], sort_keys=True)
                 key = hashlib.sha256(hashed.encode()).hexdigest()[:12]
                 data = {**table["data"], "root": str(parallel)}
                 yield Job(
@@ -103,6 +103,13 @@ def _recipe(corpus: str, variant: str, budget: Mapping[str, float]) -> dict[str,
     data = merge(_data(corpus), table.get("data", {}))
     peer = {name: described[name] for name in ("peer",) if name in described}
     return {**peer, **table, "training": training, "data": data, "decoding": {"beam": 5}}
+
+
+def _without_auto(value: Any) -> Any:
+    """Return a table without the settings that are `auto`: so a key stays the same when more settings can be."""
+    if not isinstance(value, dict):
+        return value
+    return {name: _without_auto(inner) for name, inner in value.items() if inner != "auto"}
 
 
 def _data(corpus: str) -> dict[str, Any]:
