@@ -18,11 +18,10 @@ from dragoman.runs.rules import refusals
 
 FILLED = 0.85
 """Share of a batch's tokens, as the recipe limits them, that are real ones of the target."""
-RECURRENT_TOKENS = 7e6
+RECURRENT_TOKENS = 2.5e6
 """Target tokens of a Transformer in a time up to which a recurrent model is taken to learn more in it.
 
-It was far ahead at 2.6 million and still is at 6.7, an hour of a core (there the Transformer is interpolated): with the search
-that is chosen for it, it then has what a Transformer has at 8.3 with a plain one.
+The two are equal at 2.6 million, a quarter of an hour of a core; at 4.9 million the Transformer is far ahead.
 """
 RECURRENT_TEXT = 250_000
 """Target tokens in a pass up to which a recurrent model learns more than a Transformer, however long the time is.
