@@ -160,6 +160,9 @@ ARCHITECTURES: dict[str, Architecture] = {
     "transformer, target tied": transformer(tied="target", norm="post"),
     "document, lexical": DocumentSettings(**dict(transformer(lexical=True), kind="document", previous=2)),
     "document": DocumentSettings(**dict(transformer(heads=4), kind="document", previous=3)),
+    "document, rotary": DocumentSettings(
+        **dict(transformer(relative="rotary", positions="none"), kind="document", previous=2)
+    ),
     "document, post-norm": DocumentSettings(**dict(transformer(norm="post", tied="none"), kind="document", previous=2)),
     "decoder-only": decoder_only(),
     "decoder-only, rms, positions of marian": decoder_only(norm_kind="rms", positions="marian", biases=False),
