@@ -11,7 +11,7 @@ from torch.nn import functional
 from dragoman.layers import linear
 from dragoman.layers.linear import FEW, PackedWeights
 from dragoman.machine.precision import InferencePrecisionName
-from dragoman.native.compilation import DECODING, RECURRENCE, Part
+from dragoman.native.compilation import DECODING, LOSS, RECURRENCE, Part
 from dragoman.native.decoding import PANEL, in_panels, likeliest, multiplier
 
 
@@ -168,7 +168,7 @@ def test_what_does_not_fit_is_refused() -> None:
             likeliest(logits, count)
 
 
-@pytest.mark.parametrize("part", [RECURRENCE, DECODING], ids=lambda part: part.name)
+@pytest.mark.parametrize("part", [RECURRENCE, LOSS, DECODING], ids=lambda part: part.name)
 def test_all_that_is_included_belongs_to_the_fingerprint(part: Part) -> None:
     known = {source.name for source in part.sources}
     texts = {source.name: source.read_text(encoding="utf-8") for source in part.sources}

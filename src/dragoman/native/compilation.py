@@ -60,7 +60,7 @@ RECURRENCE = Part(
     "recurrence",
     "the recurrent loop for this machine, once (about 15 s)",
     ("dragoman_native", "forward"),
-    ("arithmetic.h", "attention.h", "backward.h", "cells.h", "exponential.h", "forward.h", "loop.h"),
+    ("arithmetic.h", "attention.h", "backward.h", "cells.h", "forward.h", "loop.h"),
 )
 LOSS = Part(
     "loss",
