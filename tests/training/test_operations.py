@@ -16,10 +16,9 @@ from dragoman.models.build import ModelSettings, build_model
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.models.transformer_settings import TransformerSettings
-from dragoman.training.native_loss import native_loss
+from dragoman.training.native import native_loops, native_loss
 from dragoman.training.objectives import build_objective
 from dragoman.training.optimizers import build_optimizer
-from dragoman.training.recurrence import native_loops
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.step import Compute, train_step
 

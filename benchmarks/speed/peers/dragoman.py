@@ -22,9 +22,8 @@ from dragoman.models.seq2seq import Vocabularies
 from dragoman.runs.recipe import Recipe
 from dragoman.settings import parse
 from dragoman.training.files import RunFiles
-from dragoman.training.native_loss import choose_loss, native_loss
+from dragoman.training.native import choose_loss, choose_recurrence, native_loops, native_loss
 from dragoman.training.objectives import build_objective
-from dragoman.training.recurrence import choose_recurrence, native_loops
 from dragoman.training.reports import Silent
 from dragoman.training.threads import probe_threads
 from dragoman.training.trainer import Trainer
@@ -76,10 +75,8 @@ class Peer:
         model = build_model(settings, Vocabularies(size, size, shared=message["shared"]))
         precision = choose_training_precision(recipe.training.precision, torch.device("cpu"), width_of(model))
         device = torch.device("cpu")
-        loss, recurrence = (
-            choose_loss(device, self._say),
-            choose_recurrence(recipe.training.recurrence, device, self._say),
-        )
+        recurrence = choose_recurrence(recipe.training.recurrence, device, self._say)
+        loss = choose_loss(device, self._say)
         plan = ComputePlan(
             native=native_loops(recurrence, device, self._say),
             native_loss=native_loss(loss, recurrence=recurrence, device=device, say=self._say),

@@ -166,17 +166,11 @@ def _untied(recipe: Recipe) -> Iterator[Choice]:
 def _positions(recipe: Recipe, choices: Sequence[Choice]) -> Iterator[Choice]:
     """Yield how a Transformer tells positions: by rotation, unless the recipe has others already or heads of an odd size."""
     chosen = {choice.path: choice.value for choice in choices}
-
-    def value(name: str) -> Any:
-        return chosen[f"model.{name}"] if f"model.{name}" in recipe.auto else getattr(recipe.model, name)
-
-    size = getattr(recipe.model, "head_size", None) or value("width") // value("heads")
-    fixed = "model.positions" not in recipe.auto and getattr(recipe.model, "positions", "none") != "none"
-    if "model.relative" not in recipe.auto:
-        relative, why = getattr(recipe.model, "relative", "none"), ""
-    elif fixed or size % 2:
-        relative, why = "none", ""
-    else:
+    given = {name: value for name, value in recipe.model if f"model.{name}" not in recipe.auto}
+    width, heads = (given.get(name) or chosen[f"model.{name}"] for name in ("width", "heads"))
+    odd = (given["head_size"] or width // heads) % 2
+    relative, why = given.get("relative", "none"), ""
+    if "relative" not in given and given.get("positions", "none") == "none" and not odd:
         relative, why = "rotary", "it learned twice as fast as from positions added to embeddings"
     yield Choice("model.relative", relative, why)
     yield Choice("model.positions", "sinusoidal" if relative == "none" else "none", "")

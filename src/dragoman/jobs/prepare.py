@@ -29,8 +29,7 @@ from dragoman.settings import parse
 from dragoman.text.codec import Codec
 from dragoman.text.frames import Between
 from dragoman.training.contracts import Listener
-from dragoman.training.native_loss import choose_loss
-from dragoman.training.recurrence import choose_recurrence
+from dragoman.training.native import choose_loss, choose_recurrence
 from dragoman.training.resuming import check_same_files, check_same_recipe
 
 

@@ -18,8 +18,8 @@ from dragoman.models.transformer_settings import TransformerSettings
 from dragoman.native.compilation import LOSS, RECURRENCE
 from dragoman.runs.recipe import Recipe
 from dragoman.settings import parse
+from dragoman.training.native import obstacle
 from dragoman.training.optimizers import build_optimizer
-from dragoman.training.recurrence import obstacle
 from dragoman.training.replicas import Replicas
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.step import Compute, train_step

@@ -47,10 +47,9 @@ from dragoman.training.compiling import Compiled
 from dragoman.training.contracts import Listener, Objective, Objectives, Stream
 from dragoman.training.flops import estimate, sustained_rate
 from dragoman.training.masking import MaskingStream, masked_loss
-from dragoman.training.native_loss import native_loss
+from dragoman.training.native import native_loops, native_loss
 from dragoman.training.objectives import build_objective
 from dragoman.training.progress import Progress
-from dragoman.training.recurrence import native_loops
 from dragoman.training.reports import Silent
 from dragoman.training.selection import check_learned, is_better, value_of
 from dragoman.training.session import train_for_a_session

@@ -61,7 +61,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         wide = torch.promote_types(kind, torch.float32)
         native = native and features.device.type == "cpu" and weight.dtype == wide
         with torch.autocast(features.device.type, enabled=False):
-            read, rows = features.to(kind), weight.to(kind)
+            read, rows, shift = features.to(kind), weight.to(kind), None if bias is None else bias.to(kind)
             grad_features = torch.empty_like(read)
             wanted = any(ctx.needs_input_grad[:3])
             grad_weight = torch.zeros_like(weight) if ctx.needs_input_grad[1] else None
@@ -75,7 +75,6 @@ class _LinearCrossEntropy(torch.autograd.Function):
                     smoothed, nll = losses(grad_logits, bias, label.contiguous(), smoothing=smoothing)
                     total, plain = total + smoothed.sum(), plain + nll.sum()
                 else:
-                    shift = None if bias is None else bias.to(kind)
                     loss = _softmax_loss(F.linear(piece, rows, shift), label[:, None], smoothing)
                     middle = piece.to(mean.dtype) @ mean + (0.0 if bias is None else bias.mean())
                     plain = plain + loss.nll.sum()
