@@ -1,7 +1,7 @@
 """Random shapes for the C++ parts, under sanitizers of addresses and undefined behaviour: `python -m tests.fuzz kernels`.
 
 The first line that reads or writes beyond its memory, or does what C++ does not define, ends the process with a report. What is
-computed is compared with torch. A case is a number, from which its shapes are drawn.
+computed is compared with torch or Python. A case is a number, from which its shapes are drawn.
 """
 
 import os
@@ -17,10 +17,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from dragoman.data.sampling import segment_words
 from dragoman.layers.cross_entropy import linear_cross_entropy
-from dragoman.native.compilation import DECODING, LOSS, RECURRENCE, prepare
+from dragoman.native.compilation import DECODING, LOSS, RECURRENCE, SEGMENTATION, prepare
 from dragoman.native.decoding import in_panels, likeliest, multiplier
 from dragoman.native.recurrence import AttentionInputs, CellWeights, LayerWeights, run_fused
+from dragoman.text.pieces import SPACE
+from dragoman.text.sampling import BpeDropout
+from dragoman.text.vocabulary import Vocabulary
 
 SANITIZERS = "-g1 -fno-omit-frame-pointer -fsanitize=address,undefined,float-divide-by-zero -fno-sanitize-recover=all"
 SIZES = (1, 1, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33)
@@ -168,7 +172,21 @@ def _source(
     ), dim if after else values
 
 
-CASES = (products, tokens, losses, loops, loops)
+def segments(rng: random.Random) -> None:
+    """Segment words at random, and compare with what Python makes of them with the same random numbers."""
+    letters = rng.choice(("ab", "abcdefgh", "aé😀"))
+    draw = lambda most: "".join(rng.choices(letters + "z", k=rng.randrange(1, most + 1)))  # noqa: E731
+    pieces = [*letters, *(draw(rng.choice((2, 3, 8))) for _ in range(rng.randrange(40)))]
+    dropout = BpeDropout(Vocabulary(list(dict.fromkeys([SPACE, *pieces]))))
+    texts = [[draw(rng.choice((1, 9, 60))) for _ in range(rng.randrange(8))] for _ in range(rng.randrange(9))]
+    rate, seed = rng.choice((1e-9, 0.1, 0.5, 0.999)), rng.getrandbits(32)
+    single, together = random.Random(seed), random.Random(seed)
+    found = [ids.tolist() for ids in segment_words(dropout, texts, rng=together, rate=rate)]
+    assert found == [[index for word in words for index in dropout(SPACE + word, single, rate)] for words in texts]
+    assert together.getstate() == single.getstate()
+
+
+CASES = (products, tokens, losses, loops, loops, segments)
 
 
 def try_number(number: int) -> str:
@@ -192,8 +210,8 @@ def main(place: Path, seconds: float, seed: int) -> None:
 
 
 def prepare_all() -> None:
-    """Compile and load both parts."""
-    for part in (DECODING, LOSS, RECURRENCE):
+    """Compile and load all parts."""
+    for part in (DECODING, LOSS, RECURRENCE, SEGMENTATION):
         prepare(part)
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.fuzz.kernels import environment, try_number
 from tests.native.compiled import require
 
-from dragoman.native.compilation import DECODING, LOSS, RECURRENCE
+from dragoman.native.compilation import DECODING, LOSS, RECURRENCE, SEGMENTATION
 
 BROKEN = """
 #include <vector>
@@ -17,10 +17,10 @@ int main(int count, char**) { std::vector<int> numbers(3); return numbers.data()
 """
 
 
-def test_random_shapes_give_what_torch_does() -> None:
-    for part in (DECODING, LOSS, RECURRENCE):
+def test_random_shapes_give_what_torch_or_python_does() -> None:
+    for part in (DECODING, LOSS, RECURRENCE, SEGMENTATION):
         require(part)
-    assert {try_number(number) for number in range(60)} == {"products", "tokens", "losses", "loops"}
+    assert {try_number(number) for number in range(60)} == {"products", "tokens", "losses", "loops", "segments"}
 
 
 @pytest.mark.slow

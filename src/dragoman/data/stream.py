@@ -13,6 +13,7 @@ from dragoman.data.buckets import Indices, Lengths, Members, batches, pools, spl
 from dragoman.data.collate import collate
 from dragoman.data.link_counts import LinkedPair
 from dragoman.data.links import TokenLinks, link_tokens
+from dragoman.data.sampling import sample_all
 from dragoman.data.store import Ids, Store
 from dragoman.data.variation import PLAIN, Couples, Variation, couples, merged
 from dragoman.errors import RunError
@@ -23,6 +24,9 @@ from dragoman.text.frames import Frame
 
 EncodedPair = tuple[Ids, Ids]
 """Ids of a source and a target sentence."""
+
+SAMPLED_TOGETHER = 8192
+"""How many texts are segmented at random at a time, to limit memory."""
 
 
 def joined(pairs: Sequence[EncodedPair]) -> EncodedPair:
@@ -268,16 +272,26 @@ class BatchStream(Iterator[Batch]):
 
     def _sample(self, indices: Indices, epoch: int, pool: int) -> dict[int, EncodedPair]:
         """Tokenise the texts of one pool at random; seed, epoch and pool decide how."""
-        rng, rates = random.Random(f"{self.seed} {epoch} {pool}"), self.variation.rates(epoch)
+        rates, place = self.variation.rates(epoch), f"{self.seed} {epoch} {pool}"
+        rngs = random.Random(place), random.Random(f"{place} target")
         sampled: dict[int, EncodedPair] = {}
-        for at in indices.tolist():
-            drawn = [
-                codec.sample(text, rng, rate)
-                for codec, text, rate in zip(self.codecs, self.store.text(at), rates, strict=True)
-            ]
-            drawn[0] = self.codecs[0].frame_of(self.store.pair(at)[0].tolist()).around(drawn[0])
-            fits = all(bound is None or len(ids) <= bound for ids, bound in zip(drawn, self.bounds, strict=True))
-            sampled[at] = (np.array(drawn[0], np.int32), np.array(drawn[1], np.int32)) if fits else self.store.pair(at)
+        for first in range(0, len(indices), SAMPLED_TOGETHER):
+            chosen = indices[first : first + SAMPLED_TOGETHER].tolist()
+            usual, texts = [self.store.pair(at) for at in chosen], [self.store.text(at) for at in chosen]
+            source, target = (
+                sample_all(self.codecs[side], [text[side] for text in texts], rng=rngs[side], rate=rate)
+                if (rate := rates[side])
+                else [pair[side] for pair in usual]
+                for side in range(2)
+            )
+            if rates[0]:
+                frames = (self.codecs[0].frame_of(pair[0].tolist()) for pair in usual)
+                source = [
+                    np.array(frame.around(ids.tolist()), np.int32) for frame, ids in zip(frames, source, strict=True)
+                ]
+            for at, pair, drawn in zip(chosen, usual, zip(source, target, strict=True), strict=True):
+                fits = all(bound is None or len(ids) <= bound for ids, bound in zip(drawn, self.bounds, strict=True))
+                sampled[at] = drawn if fits else pair
         return sampled
 
     def _annotate(self, indices: Indices, epoch: int, pool: int) -> dict[int, EncodedPair]:

@@ -68,6 +68,11 @@ LOSS = Part(
     ("dragoman_loss", "losses"),
     ("exponential.h", "loss.h"),
 )
+SEGMENTATION = Part(
+    "segmentation",
+    "the sampling of subwords for this machine, once (about 2 s)",
+    ("dragoman_segmentation", "drop_merges"),
+)
 DECODING = Part(
     "decoding",
     "the inner loops of search for this machine, once (about 2 s)",

@@ -40,11 +40,11 @@ class SentencePiece:
         if tuple(pieces[:4]) != SPECIAL:
             raise TextError(f"the SentencePiece model starts with the tokens {pieces[:4]}, not with {list(SPECIAL)}")
         self.vocabulary = Vocabulary(pieces[4:])
-        self._cut_word: CutWord = BpeDropout(self.vocabulary)
-        if algorithm == "unigram":
-            self._cut_word = UnigramSampler(
-                self.vocabulary, [self._processor.get_score(index) for index in range(size)]
-            )
+        self.dropout = BpeDropout(self.vocabulary) if algorithm == "bpe" else None
+        """What segments words at random; None for a unigram model, which does so by probabilities."""
+        self._cut_word: CutWord = self.dropout or UnigramSampler(
+            self.vocabulary, [self._processor.get_score(index) for index in range(size)]
+        )
 
     def __reduce__(self) -> tuple[Callable[..., "SentencePiece"], tuple[bytes, str]]:
         return SentencePiece, (self.model, self.algorithm)

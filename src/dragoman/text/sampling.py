@@ -43,7 +43,8 @@ class BpeDropout:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         special = frozenset(vocabulary.special.all)
-        self._ranks = {piece: rank for rank, piece in enumerate(vocabulary) if rank not in special}
+        self.ranks = {piece: rank for rank, piece in enumerate(vocabulary) if rank not in special}
+        """The id of each piece that words may have, which is when its merge was learned."""
         self._words: dict[str, _Word] = {}
         self._cached = 0
 
@@ -93,11 +94,11 @@ class BpeDropout:
 
     def _rank(self, pair: tuple[str, str]) -> int:
         """Return when the merge of two pieces was learned: the id of what they give."""
-        return self._ranks.get(pair[0] + pair[1], NO_MERGE)
+        return self.ranks.get(pair[0] + pair[1], NO_MERGE)
 
     def _ids_of(self, pieces: Sequence[str]) -> Sequence[int]:
         """Return the ids of pieces."""
-        return merge_unknown([self._ranks.get(piece, UNK) for piece in pieces])
+        return merge_unknown([self.ranks.get(piece, UNK) for piece in pieces])
 
 
 class _LastPiece(NamedTuple):
