@@ -10,6 +10,10 @@ Points = dict[str, list[tuple[float, float]]]
 """Minutes of a core and mean BLEU of each variant, in the order of the minutes."""
 
 
+OWN = ("Dragoman, auto", "Dragoman, auto, more cores")
+"""Names of the points of `auto`."""
+
+
 def compared(jobs: Sequence[Job], results: Mapping[str, Mapping[str, Any]]) -> dict[str, Points]:
     """Return, for each corpus on which another toolkit was trained, the points of `auto` and of the others."""
     found: dict[str, Points] = {}
@@ -17,11 +21,12 @@ def compared(jobs: Sequence[Job], results: Mapping[str, Mapping[str, Any]]) -> d
         if job.key in results and "minutes" in job.budget and (job.variant == "auto" or _is_peer(job.variant)):
             scores = results[job.key]["bleu"].values()
             point = (job.budget["minutes"] * job.threads, sum(scores) / len(scores))
-            found.setdefault(job.corpus, {}).setdefault(job.variant, []).append(point)
+            name = job.variant if _is_peer(job.variant) else OWN[job.threads > 1]
+            found.setdefault(job.corpus, {}).setdefault(name, []).append(point)
     return {
         corpus: {name: sorted(points) for name, points in variants.items()}
         for corpus, variants in found.items()
-        if any(map(_is_peer, variants))
+        if variants.keys() - set(OWN)
     }
 
 
@@ -34,9 +39,8 @@ def draw(points: Points, path: Path) -> None:
     figure = Figure(figsize=(7, 4), dpi=100, layout="constrained")
     place = figure.subplots()
     for name, line in sorted(points.items(), key=lambda item: -item[1][-1][1]):
-        own = name == "auto"
-        title = "Dragoman, auto" if own else name
-        place.plot(*zip(*line, strict=True), "o-" if own else "s--", label=title, zorder=3 if own else 2)
+        own = name in OWN
+        place.plot(*zip(*line, strict=True), "o-" if own else "s--", label=name, zorder=3 if own else 2)
     place.set_xlim(left=0)
     place.set_ylim(bottom=0)
     place.set_xlabel("minutes of training, times cores", fontsize=9)

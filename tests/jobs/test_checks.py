@@ -176,6 +176,15 @@ def test_languages_that_no_training_corpus_has_are_remarked() -> None:
     assert remarks(recipe("transformer", "data.languages=[en, vi, fr]", train, "model.start_from.whole=run")) == []
 
 
+@pytest.mark.parametrize("name", ["transformer-small", "phrasebook-masked-lm-en"])
+def test_an_encoder_without_positions_is_remarked(name: str) -> None:
+    (sentence,) = remarks(load_recipe(name, ["model.positions=none"]))
+    assert "order of words" in sentence and "`model.relative: rotary`" in sentence
+    for placed in ("model.relative=rotary", "model.self_score=location"):
+        assert remarks(load_recipe(name, ["model.positions=none", placed])) == []
+    assert remarks(load_recipe("phrasebook-continue-en", ["model.positions=none"])) == []
+
+
 def test_first_weights_too_small_for_the_layers_are_remarked() -> None:
     (sentence,) = remarks(load_recipe("gnmt-small", ["model.initial_range=0.04"]))
     assert "`model.initial_range: null`" in sentence and "256" in sentence

@@ -25,6 +25,7 @@ from dragoman.machine.memory import free_memory
 from dragoman.models.build import plugged
 from dragoman.models.capabilities import Capabilities
 from dragoman.models.seq2seq import Vocabularies
+from dragoman.models.transformer_settings import EncoderSettings
 from dragoman.runs.recipe import Recipe
 from dragoman.runs.rules import refusals
 from dragoman.settings import Settings
@@ -86,7 +87,7 @@ def check_rerank(recipe: Recipe) -> None:
 
 def remarks(recipe: Settings) -> list[str]:
     """Return warnings about a recipe that can be trained."""
-    abouts = (_about_warmup, _about_schedule, _about_first_weights, _about_languages)
+    abouts = (_about_warmup, _about_schedule, _about_first_weights, _about_positions, _about_languages)
     return [remark for about in abouts if (remark := about(recipe))]
 
 
@@ -122,6 +123,19 @@ def _about_first_weights(recipe: Any) -> str:
     return (
         f"Layers of {hidden} learn little from initial weights as small as `model.initial_range: {bound}`, which is for "
         "layers of 1024; set `model.initial_range: null`."
+    )
+
+
+def _about_positions(recipe: Any) -> str:
+    """Warn if an encoder does not see the order of words; a decoder sees it, as it attends to earlier positions only."""
+    model = recipe.model
+    if not isinstance(model, EncoderSettings) or model.self_score == "location":
+        return ""
+    if model.positions != "none" or model.relative != "none":
+        return ""
+    return (
+        "The encoder does not see the order of words, because `model.positions` and `model.relative` are both none; set "
+        "`model.relative: rotary`, for example."
     )
 
 
