@@ -19,6 +19,7 @@ from dragoman.inference.translator import Translator
 from dragoman.jobs import train
 from dragoman.jobs.train import fit
 from dragoman.jobs.validation import Validation
+from dragoman.native.compilation import SEGMENTATION
 from dragoman.runs.folder import Run, open_run
 from dragoman.training import trainer
 from dragoman.training.checkpoint import load_tensors
@@ -64,6 +65,20 @@ def test_training_warns_of_what_the_filters_drop_and_of_empty_sides_in_dev(tmp_p
     empty, dropped = (one for one in listener.said if one.startswith("Warning: "))
     assert "validation leaves out 1 dev pair with an empty side" in empty and "dev.tsv, line 2" in empty
     assert "of the 300 pairs of phrasebook train are dropped" in dropped and "`data.filters`" in dropped
+
+
+@pytest.mark.parametrize(
+    ("changes", "slowly"),
+    [(["text.sampling=0.1"], True), (["text.sampling=0.1", "text.algorithm=unigram"], False), ([], False)],
+)
+def test_training_says_that_bpe_dropout_is_slow_without_a_compiler(
+    changes: list[str], slowly: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("dragoman.native.compilation.loaded", lambda part: part != SEGMENTATION)
+    monkeypatch.setattr("dragoman.native.compilation.find_compiler", lambda: None)
+    listener = Ear()
+    fit(recipe("transformer", "training.steps=1", *changes), tmp_path / "run", listener=listener)
+    assert any("BPE-dropout runs in Python" in one for one in listener.said) == slowly
 
 
 def test_training_tells_what_it_does(tmp_path: Path):

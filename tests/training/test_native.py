@@ -6,7 +6,7 @@ import torch
 from dragoman.errors import SettingsError
 from dragoman.native.compilation import NativeError
 from dragoman.training import native
-from dragoman.training.native import choose_loss, choose_recurrence, native_loops, native_loss
+from dragoman.training.native import choose_loss, choose_recurrence, native_loops, native_loss, prepare_segmentation
 
 CPU = torch.device("cpu")
 
@@ -85,3 +85,9 @@ def test_a_run_of_0_1_0_computes_its_loss_as_before(
 
 def test_a_loss_that_was_plain_stays_so() -> None:
     assert not native_loss("plain, because there was none", recurrence="native", device=CPU, say=silent)
+
+
+def test_bpe_dropout_says_why_it_is_slow(missing: None) -> None:
+    said: list[str] = []
+    prepare_segmentation(said.append)
+    assert said == ["BPE-dropout runs in Python, more slowly, because there is no C++ compiler here."]

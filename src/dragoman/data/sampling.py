@@ -60,12 +60,17 @@ def merges_of(dropout: BpeDropout) -> Merges:
     return Merges(characters, begins, rights, merged, ids)
 
 
+def dropout_of(codec: Codec) -> BpeDropout | None:
+    """Return what a codec segments words at random with, if that is byte pair encoding with dropout."""
+    return codec.tokenizer.dropout if isinstance(codec.tokenizer, SentencePiece) else None
+
+
 def sample_all(codec: Codec, texts: Sequence[str], *, rng: random.Random, rate: float) -> list[Ids]:
     """Return the ids that `Codec.sample` gives of each text, with the same random numbers, for a rate above 0.
 
     Byte pair encoding with dropout is done in C++ if possible, about five times as fast as in Python.
     """
-    dropout = codec.tokenizer.dropout if isinstance(codec.tokenizer, SentencePiece) else None
+    dropout = dropout_of(codec)
     if dropout is None or not available(SEGMENTATION):
         return [np.array(codec.sample(text, rng, rate), np.int32) for text in texts]
     words = [codec.normalize(text).split() for text in texts]

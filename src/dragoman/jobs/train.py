@@ -13,6 +13,7 @@ from torch import nn
 
 from dragoman.attention.packed import kernel_works
 from dragoman.data.encode import Encoders
+from dragoman.data.sampling import dropout_of
 from dragoman.data.store import build_store
 from dragoman.data.stream import BatchStream
 from dragoman.data.variation import Variation
@@ -47,7 +48,7 @@ from dragoman.training.compiling import Compiled
 from dragoman.training.contracts import Listener, Objective, Objectives, Stream
 from dragoman.training.flops import estimate, sustained_rate
 from dragoman.training.masking import MaskingStream, masked_loss
-from dragoman.training.native import native_loops, native_loss
+from dragoman.training.native import native_loops, native_loss, prepare_segmentation
 from dragoman.training.objectives import build_objective
 from dragoman.training.progress import Progress
 from dragoman.training.reports import Silent
@@ -264,12 +265,15 @@ def _stream(run: Run, model: Model, listener: Listener, *, encoders: Encoders) -
     for warning in summary.warnings:
         listener.say(f"Warning: {warning}.")
     check_corpus(store, recipe)
+    variation = _variation(recipe)
+    if any(variation.rates(0)) and any(map(dropout_of, codecs)):
+        prepare_segmentation(listener.say)
     return BatchStream(
         store,
         codecs,
         recipe.training.batch_tokens,
         seed=recipe.seed,
-        variation=_variation(recipe),
+        variation=variation,
         bounds=(_most_tokens(model.source_positions), _most_tokens(model.target_positions)),
         previous=capabilities_of(recipe.model).previous,
     )

@@ -1,4 +1,8 @@
-"""What runs in C++ in training, recurrent loops and the loss of output layers: chosen when a run begins, and kept with it."""
+"""What runs in C++ in training.
+
+Recurrent loops and the loss of output layers round otherwise there, so that is chosen when a run begins, and kept with it.
+BPE-dropout is the same everywhere.
+"""
 
 from collections.abc import Callable
 from typing import Literal
@@ -6,7 +10,7 @@ from typing import Literal
 import torch
 
 from dragoman.errors import SettingsError
-from dragoman.native.compilation import LOSS, RECURRENCE, NativeError, Part, prepare
+from dragoman.native.compilation import LOSS, RECURRENCE, SEGMENTATION, NativeError, Part, prepare
 
 
 def choose_recurrence(
@@ -44,6 +48,14 @@ def native_loss(
     A run of version 0.1.0 has no such choice; its loss was native where its recurrent loops were.
     """
     return (chosen or recurrence) == "native" and _is_usable(LOSS, "loss was", device, say=say)
+
+
+def prepare_segmentation(say: Callable[[str], object]) -> None:
+    """Load what BPE-dropout runs faster with; report if it is unavailable."""
+    try:
+        prepare(SEGMENTATION, say)
+    except NativeError as error:
+        say(f"BPE-dropout runs in Python, more slowly, because {error}.")
 
 
 def obstacle(part: Part, device: torch.device, say: Callable[[str], object]) -> str:
