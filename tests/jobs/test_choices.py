@@ -16,6 +16,7 @@ from dragoman.jobs.choices import (
     RECURRENT_PASSES,
     RECURRENT_TEXT,
     RECURRENT_TOKENS,
+    RECURRENT_TOKENS_REPEATED,
     SHORT_TRAINING,
     Workload,
     choose_model,
@@ -102,7 +103,7 @@ def test_a_transformer_tells_positions_by_rotation_unless_it_is_told_otherwise(
 
 def test_a_short_time_is_for_a_recurrent_model_unless_the_recipe_wants_another() -> None:
     def kind(*assignments: str, **changes: Any) -> str:
-        table = {"tokens": RECURRENT_TEXT + 1, "seen": RECURRENT_TOKENS, "timed": True, **changes}
+        table = {"tokens": 1_000_000, "seen": RECURRENT_TOKENS, "timed": True, **changes}
         return chosen(left_to_auto(*assignments), Workload(100, **table)).model.kind
 
     assert kind() == "rnn"
@@ -113,6 +114,9 @@ def test_a_short_time_is_for_a_recurrent_model_unless_the_recipe_wants_another()
         {"gpu": True},
     )
     assert {kind(**one) for one in (longer, counted, unlinked, on_gpu)} == {"transformer"}
+    repeated = {"tokens": RECURRENT_TEXT + 1, "seen": RECURRENT_TOKENS_REPEATED}
+    assert kind(**repeated) == "rnn"
+    assert kind(**repeated | {"seen": 1.1 * RECURRENT_TOKENS_REPEATED}) == "transformer"
     assert {kind(one) for one in ("model.width=96", "model.dropout=0.2", "training.replicas=2")} == {"transformer"}
     assert kind("model={kind: convs2s}") == "convs2s"
 
@@ -175,7 +179,7 @@ def test_a_step_has_the_tokens_of_its_batches_and_of_the_corpus_at_most() -> Non
 
 def test_the_scores_of_a_recurrent_model_are_scaled_where_there_is_little_text() -> None:
     def score(tokens: int) -> str:
-        return chosen(left_to_auto(), Workload(100, tokens, RECURRENT_TOKENS, timed=True)).model.score
+        return chosen(left_to_auto(), Workload(100, tokens, RECURRENT_TOKENS_REPEATED, timed=True)).model.score
 
     assert (score(LITTLE_TEXT), score(2 * LITTLE_TEXT)) == ("scaled_general", "general")
 
