@@ -160,4 +160,4 @@ def test_one_system_is_chosen_with_what_it_needs():
 def test_every_system_of_a_shipped_arena_fits(name):
     plan = make_plan(load_arena(name))
     assert len({str(recipe["data"]) for recipe in plan.recipes.values()}) == 1
-    assert len(plan.recipes) == (9 if name == "arena-speed-run" else 10)
+    assert len(plan.recipes) == 10
