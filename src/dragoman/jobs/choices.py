@@ -32,8 +32,8 @@ REPEATED = 4
 RECURRENT_TEXT = 250_000
 """Target tokens in a pass up to which a recurrent model learns more than a Transformer, however long the time is.
 
-At 240,000 it has 14.2 BLEU after ten minutes, and a Transformer 13.2; later 15.0 (6 million tokens) and, in twice the time, 15.8 (7
-million). With sinusoids in place of rotary positions a Transformer had 12.2 then, and at 54,000 3.9, not 6.2.
+At 240,000 it has 14.2 BLEU after ten minutes, and a Transformer 13.2; later 15.0 (6 million tokens) and, in twice the time, 15.8
+(7 million). With sinusoids in place of rotary positions a Transformer had 12.2 then, and at 54,000 3.9, not 6.2.
 """
 ENOUGH_PASSES = 60
 """Passes over the corpus after which a recurrent model is done, even if there is time for more."""
