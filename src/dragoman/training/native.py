@@ -51,11 +51,10 @@ def native_loss(
 
 
 def prepare_segmentation(say: Callable[[str], object]) -> None:
-    """Load what BPE-dropout runs faster with; report if it is unavailable."""
-    try:
-        prepare(SEGMENTATION, say)
-    except NativeError as error:
-        say(f"BPE-dropout runs in Python, more slowly, because {error}.")
+    """Load what BPE-dropout runs faster with, on a CPU even where training is on a GPU; report if it is unavailable."""
+    reason = obstacle(SEGMENTATION, torch.device("cpu"), say)
+    if reason:
+        say(f"BPE-dropout runs in Python, more slowly, because {reason}.")
 
 
 def obstacle(part: Part, device: torch.device, say: Callable[[str], object]) -> str:
