@@ -285,6 +285,12 @@ def test_merging_goes_table_by_table_and_a_new_kind_begins_anew() -> None:
     assert base["model"]["hidden"] == 8
 
 
+def test_a_kind_in_place_of_auto_leaves_the_rest_to_be_chosen() -> None:
+    base = {"model": {"kind": "auto", "width": "auto", "relative": "auto"}}
+    changed = {"kind": "transformer", "width": 256}
+    assert merge(base, {"model": changed})["model"] == {**changed, "relative": "auto"}
+
+
 def test_the_nearest_name_is_hinted_at_or_all_are_listed() -> None:
     assert nearest("hiden", ["hidden", "width"]) == "; did you mean `hidden`?"
     assert nearest("xyz", ["hidden", "width"]) == "; known: hidden, width"

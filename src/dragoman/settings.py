@@ -18,6 +18,9 @@ LARGEST_FILE = 1 << 20
 LONGEST_MESSAGE = 1000
 """Maximum characters of a validator's message, which may quote long values."""
 
+AUTO = "auto"
+"""Value of a setting that is chosen when training starts, from the corpus, the budget and the machine (`jobs/auto.py`)."""
+
 INTEGERS = range(-(1 << 63), 1 << 63)
 """64-bit integers; underlying libraries fail on larger ones."""
 
@@ -118,16 +121,20 @@ def override(table: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, 
 
 
 def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `base` updated by `changes`, table by table; a changed `kind` replaces the whole table.
+    """Return `base` updated by `changes`, table by table; another `kind` replaces the whole table, unless it was `auto`.
 
     >>> merge({"model": {"kind": "rnn", "cell": "gru"}}, {"model": {"kind": "transformer"}})
     {'model': {'kind': 'transformer'}}
+    >>> merge({"model": {"kind": "auto", "width": "auto"}}, {"model": {"kind": "transformer"}})
+    {'model': {'kind': 'transformer', 'width': 'auto'}}
     """
     result = dict(base)
     for key, value in changes.items():
         old = result.get(key)
-        same_kind = isinstance(old, dict) and isinstance(value, dict) and value.get("kind") in (None, old.get("kind"))
-        result[key] = merge(old, value) if same_kind and isinstance(old, dict) else value
+        result[key] = value
+        if isinstance(old, dict) and isinstance(value, dict):
+            kind = old.get("kind")
+            result[key] = merge(old, value) if kind == AUTO or value.get("kind") in (None, kind) else value
     return result
 
 

@@ -10,8 +10,8 @@ from tests.tiny import LANGUAGE_MODELS, RNN
 from dragoman.arena.plan import chosen_jobs, make_plan, scaled
 from dragoman.arena.settings import load_arena
 from dragoman.errors import SettingsError
-from dragoman.runs.recipe import AUTO, Recipe, shipped_arenas
-from dragoman.settings import parse
+from dragoman.runs.recipe import Recipe, shipped_arenas
+from dragoman.settings import AUTO, parse
 
 
 def recipe_of(*assignments: str, system: str = "rnn") -> Recipe:

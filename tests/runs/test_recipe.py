@@ -81,6 +81,14 @@ def test_a_recipe_extends_a_shipped_one(tmp_path: Path):
     assert found == load_recipe("phrasebook-en-vi", ["training.steps=7"])
 
 
+@pytest.mark.parametrize("kind", ["transformer", "rnn"])
+def test_a_kind_in_a_file_leaves_to_auto_what_it_does_on_the_command_line(tmp_path: Path, kind: str):
+    (tmp_path / "mine.yaml").write_text(f"extends: own-files\nmodel: {{kind: {kind}}}\n", encoding="utf-8")
+    recipe, other = load_recipe(tmp_path / "mine.yaml"), load_recipe("own-files", [f"model.kind={kind}"])
+    assert recipe == other and recipe.auto == other.auto
+    assert "model.dropout" in recipe.auto and "model.kind" not in recipe.auto
+
+
 def test_a_circle_of_recipes_is_refused(tmp_path: Path):
     (tmp_path / "a.yaml").write_text("extends: b.yaml\n", encoding="utf-8")
     (tmp_path / "b.yaml").write_text("extends: a.yaml\n", encoding="utf-8")

@@ -10,8 +10,8 @@ from dragoman.data.corpus import read_pairs
 from dragoman.errors import SettingsError
 from dragoman.jobs.checks import check_corpora, check_recipe
 from dragoman.models.build import purpose_of
-from dragoman.runs.recipe import AUTO, Recipe, find_recipe, tables_of, with_auto_sections
-from dragoman.settings import merge, nearest, parse
+from dragoman.runs.recipe import Recipe, find_recipe, tables_of, with_auto_sections
+from dragoman.settings import AUTO, merge, nearest, parse
 
 OWN = ("text", "model", "training")
 """Sections of a system's recipe that override the base."""

@@ -12,7 +12,7 @@ from dragoman.data.settings import DataSettings
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import SettingsError, shorten
 from dragoman.models.build import ModelChoice
-from dragoman.settings import Settings, merge, nearest, override, parse, read_yaml
+from dragoman.settings import AUTO, Settings, merge, nearest, override, parse, read_yaml
 from dragoman.text.given import given_texts
 from dragoman.text.settings import TextSettings
 from dragoman.text.tags import MARKS
@@ -22,12 +22,8 @@ from dragoman.training.settings import TrainingSettings
 ARENA = "arena-"
 """Prefix of the names of shipped arenas, which are in the folder of the recipes."""
 
-
 LONGEST_PATH = 1000
 """Maximum characters of the path of a recipe that another one extends."""
-
-AUTO = "auto"
-"""Value of a setting that is chosen when training starts, from the corpus, the budget and the machine (`jobs/auto.py`)."""
 
 CHOOSABLE: Mapping[str, tuple[str, ...]] = {
     "text": ("size", "sampling"),
