@@ -240,9 +240,34 @@ def _odt(chance: random.Random) -> bytes:
     return zipped({"mimetype": "application/x", "content.xml": f'<o xmlns:text="t">{inside}</o>'})
 
 
+def _xlsx(chance: random.Random) -> bytes:
+    bold = "<r><rPr><b/></rPr><t>"
+    shared = ""
+    for _ in range(3):
+        some = f"<r><t>{text(chance, 3)}&#10;</t></r>{bold}{text(chance, 3)}</t></r>"
+        shared += f'<si><t xml:space="preserve">{text(chance)} </t></si><si>{some}</si>'
+    sheet = f'<worksheet><c t="inlineStr"><is><t>{text(chance)}_x000D_\n{text(chance)}</t></is></c><c><v>3</v></c></worksheet>'
+    comment = f"<comments><comment><text>{bold}{text(chance)}</t></r></text></comment></comments>"
+    parts = {"sharedStrings": f"<sst>{shared}</sst>", "worksheets/sheet1": sheet, "comments1": comment}
+    return zipped({f"xl/{name}.xml": part for name, part in parts.items()} | {"xl/media/x.png": b"\x89"})
+
+
+def _ods(chance: random.Random) -> bytes:
+    cells = "".join(f"<table:table-cell><text:p>{text(chance)}</text:p></table:table-cell>" for _ in range(3))
+    sums = '<table:table-cell table:formula="a" office:value-type="float"><text:p>3</text:p></table:table-cell>'
+    return zipped({"mimetype": "application/x", "content.xml": f'<o xmlns:text="t">{cells}{sums}</o>'})
+
+
+def _epub(chance: random.Random) -> bytes:
+    listed = f"<ncx><navLabel><text>{text(chance)}</text></navLabel></ncx>"
+    about = f"<package><dc:title>{text(chance)}</dc:title><dc:language>en</dc:language></package>"
+    page = _html(chance).replace(b"<br>", b"<br/>")
+    return zipped({"mimetype": "application/epub+zip", "a/1.xhtml": page, "a/toc.ncx": listed, "a/a.opf": about})
+
+
 _MAKERS = {
     "html": _html, "md": _md,
     "txt": _txt, "srt": _srt, "vtt": _vtt, "po": _po, "xliff": _xliff, "tmx": _tmx, "csv": _csv, "tsv": _tsv,
-    "docx": _docx, "pptx": _pptx, "odt": _odt, "odp": _odt,
+    "docx": _docx, "pptx": _pptx, "odt": _odt, "odp": _odt, "xlsx": _xlsx, "ods": _ods, "epub": _epub,
 }  # fmt: skip
 FORMATS = tuple(_MAKERS)

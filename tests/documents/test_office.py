@@ -6,7 +6,7 @@ import zipfile
 import pytest
 from tests.documents.generated import zipped
 
-from dragoman.documents import office
+from dragoman.documents import archives
 from dragoman.documents.office import OfficeDocument
 from dragoman.documents.segments import Segment
 from dragoman.errors import InputError
@@ -65,14 +65,14 @@ def test_files_that_are_none_are_refused(monkeypatch: pytest.MonkeyPatch):
         OfficeDocument(b"PK", "docx", "it")
     with pytest.raises(InputError, match=r"name it by its format.*--format"):
         OfficeDocument(zipped({"a": "b"}), "docx", "it")
-    monkeypatch.setattr(office, "LARGEST", 1000)
+    monkeypatch.setattr(archives, "LARGEST", 1000)
     with pytest.raises(InputError, match="MiB"):
         OfficeDocument(zipped({"word/document.xml": "a" * 1001}), "docx", "it")
     with pytest.raises(InputError, match="of text"):
         OfficeDocument(zipped({"word/document.xml": "a" * 251, "a": "b" * 500}), "docx", "it")
     with pytest.raises(InputError, match="MiB"):
         OfficeDocument(zipped({"word/document.xml": WORD, "a": "b" * 501}), "docx", "it", largest=500)
-    monkeypatch.setattr(office, "TEXT", 1)
+    monkeypatch.setattr(archives, "TEXT", 1)
     assert OfficeDocument(zipped({"word/document.xml": WORD}), "docx", "it", largest=2 * len(WORD)).segments
 
 

@@ -51,8 +51,8 @@ def translate(
 
     A document model also reads the lines before each line; an empty line starts a new document.
 
-    With --output, the last argument is a document (txt, html, md, srt, vtt, po, xliff, tmx, csv, tsv, docx, pptx, odt or odp,
-    also .gz of the text ones), which is translated into another file and keeps its form.
+    With --output, the last argument is a document (txt, html, md, srt, vtt, po, xliff, tmx, csv, tsv, docx, pptx, xlsx, odt,
+    odp, ods or epub, also .gz of the text ones), which is translated into another file and keeps its form.
 
     With --n-best, every translation is on its own line: LINE ||| TEXT ||| SCORE, with lines counted from 0; an
     empty line has one translation.

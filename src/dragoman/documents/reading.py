@@ -2,12 +2,14 @@
 
 import gzip
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
+from dragoman.documents.books import BookDocument
 from dragoman.documents.catalogs import CatalogDocument
+from dragoman.documents.encoded import EncodedDocument
 from dragoman.documents.exchange import MemoryDocument, XliffDocument
 from dragoman.documents.hypertext import HypertextDocument, declared_charset
 from dragoman.documents.markdown import MarkdownDocument
@@ -19,15 +21,25 @@ from dragoman.documents.subtitles import SubtitleDocument
 from dragoman.documents.tables import TableDocument
 from dragoman.errors import InputError
 
-Format = Literal["txt", "html", "md", "srt", "vtt", "po", "xliff", "tmx", "csv", "tsv", "docx", "pptx", "odt", "odp"]
+Office = Literal["docx", "pptx", "xlsx", "odt", "odp", "ods"]
+"""Documents that are zip files of XML parts."""
+
+Format = Literal["txt", "html", "md", "srt", "vtt", "po", "xliff", "tmx", "csv", "tsv", Office, "epub"]
 """The formats of documents."""
 
 LARGEST = 256 << 20
 """Number of bytes beyond which a document is refused."""
 
-SUFFIXES = {"text": "txt", "htm": "html", "xhtml": "html", "markdown": "md", "pot": "po", "xlf": "xliff", "tab": "tsv"}
-"""Other suffixes of formats."""
-_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+SUFFIXES = {
+    "text": "txt",
+    "htm": "html",
+    "xhtml": "html",
+    "markdown": "md",
+    "pot": "po",
+    "xlf": "xliff",
+    "tab": "tsv",
+} | {f"{office}m": f"{office}x" for office in ("doc", "ppt", "xls")}
+"""Other suffixes of formats; those in m are of office files with macros."""
 
 
 @dataclass(frozen=True)
@@ -41,43 +53,9 @@ class Reading:
     languages: tuple[str | None, str | None] = (None, None)
     """The languages of source and translation, which some formats name."""
     unpacked: int | None = None
-    """Number of bytes that a zip file may have in it; None for what `office.LARGEST` says."""
-
-
-class _Text(Protocol):
-    """A document that is text."""
-
-    segments: Sequence[Segment]
-
-    def text(self, translations: Sequence[Segment | None]) -> str:
-        """Return it with translated segments."""
-
-
-class _Encoded:
-    """A document that is text, in an encoding."""
-
-    def __init__(
-        self, content: bytes, where: str, make: Callable[[str], _Text], *, declared: str | None = None
-    ) -> None:
-        self._mark, self._encoding = next(
-            (one for one in _MARKS if content.startswith(one[0])), (b"", declared or "utf-8")
-        )
-        try:
-            self._document = make(content.decode(self._encoding))
-        except UnicodeDecodeError:
-            raise InputError(
-                f"{where} is not {self._encoding.upper()}; convert it first, for example with iconv"
-            ) from None
-        self.segments: Sequence[Segment] = self._document.segments
-
-    def written(self, translations: Sequence[Segment | None]) -> bytes:
-        """Return the document with translated segments, in its own encoding and byte order."""
-        text = self._document.text(translations)
-        if self._encoding == "utf-16":
-            return self._mark + text.encode("utf-16-le" if self._mark == b"\xff\xfe" else "utf-16-be")
-        if self._mark:
-            return self._mark + text.encode("utf-8")
-        return text.encode(self._encoding, errors="xmlcharrefreplace" if self._encoding != "utf-8" else "strict")
+    """Number of bytes that a zip file may have in it; None for what `archives.LARGEST` says."""
+    most_tags: int | None = None
+    """Number of tags that the pages of a book may have; None for any."""
 
 
 class _Compressed:
@@ -133,30 +111,33 @@ def _read(content: bytes, kind: Format, where: str, *, reading: Reading) -> Docu
     if reading.column is not None and kind not in ("csv", "tsv"):
         raise InputError(f"--column is for tables, but {where} is read as {kind}; remove it")
     match kind:
-        case "docx" | "pptx" | "odt" | "odp":
+        case "docx" | "pptx" | "xlsx" | "odt" | "odp" | "ods":
             return OfficeDocument(content, kind, where, largest=reading.unpacked)
+        case "epub":
+            limits = {"largest": reading.unpacked, "most_tags": reading.most_tags}
+            return BookDocument(content, where, reading.languages[1], **limits)
         case "xliff":
             return XliffDocument(content, where, reading.languages[1])
         case "tmx":
             return MemoryDocument(content, where, reading.languages)
         case "html":
             language = reading.languages[1]
-            return _Encoded(
+            return EncodedDocument(
                 content, where, lambda text: HypertextDocument(text, language), declared=declared_charset(content)
             )
         case "md":
-            return _Encoded(content, where, MarkdownDocument)
+            return EncodedDocument(content, where, MarkdownDocument)
         case "po":
-            return _Encoded(content, where, CatalogDocument)
+            return EncodedDocument(content, where, CatalogDocument)
         case "srt" | "vtt":
-            return _Encoded(content, where, lambda text: SubtitleDocument(text, is_vtt=kind == "vtt"))
+            return EncodedDocument(content, where, lambda text: SubtitleDocument(text, is_vtt=kind == "vtt"))
         case "csv" | "tsv":
             delimiter = "\t" if kind == "tsv" else None
-            return _Encoded(
+            return EncodedDocument(
                 content, where, lambda text: TableDocument(text, reading.column, delimiter=delimiter, where=where)
             )
         case _:
-            return _Encoded(content, where, PlainDocument)
+            return EncodedDocument(content, where, PlainDocument)
 
 
 def _format_of(path: Path) -> Format:

@@ -1,4 +1,4 @@
-"""Paragraphs of Word and PowerPoint, whose text is cut into runs: those of equal form are read as one."""
+"""Paragraphs of Word and PowerPoint, and cells of Excel, whose text is cut into runs: those of equal form are read as one."""
 
 import re
 from collections.abc import Iterator
@@ -11,11 +11,14 @@ from dragoman.documents.segments import Segment
 
 _WRAPPERS = frozenset(["hyperlink", "ins", "smartTag", "customXml", "fldSimple", "moveTo", "sdt", "bdo", "dir"])
 _BREAKS = frozenset(["br", "cr", "tab"])
-_DROPPED = frozenset(["proofErr", "lastRenderedPageBreak"])
+_DROPPED = frozenset(["proofErr", "lastRenderedPageBreak", "rPh", "phoneticPr"])
+"""What a translation does not have: remarks of the program, and how the words of a cell are read aloud."""
 _HYPHENS = {"noBreakHyphen": "-", "softHyphen": ""}
 """Elements inside a word: a hyphen at which no line ends, and a place where one may end, which is another in the translation."""
 _BLANK = re.compile(r"(\s{3,})")
 """Spaces that leave room for something, as in a form."""
+_LINE = re.compile(r"((?:_x000D_)?\n)")
+"""The end of a line in a cell."""
 _UNSEEN = re.compile(r"""<w:lang\b[^<>]*/>|\s(?:lang|altLang|dirty|err|smtClean)=(?:"[^"]*"|'[^']*')(?=[^<>]*>)""")
 """What the spelling checker notes of a run: in which language it looked, and what it found there."""
 _NOTHING = re.compile(r"<(?:w|a):rPr\s*(?:/>|>\s*</(?:w|a):rPr>)")
@@ -31,7 +34,7 @@ class _Field:
 
 @dataclass(frozen=True)
 class RunParagraph:
-    """A paragraph `w:p` or `a:p`; `base` is the form of most of its text."""
+    """A paragraph `w:p` or `a:p`, or a cell's text `si`; `base` is the form of most of its text."""
 
     element: Element
     inline: Inline
@@ -49,12 +52,13 @@ class RunParagraph:
                 forms = [*forms, piece.what] if piece.kind == "open" else forms[:-1]
             else:
                 out.append(str(piece.what))
-        self.element.children = [Token("text", "".join(out))]
+        content = "".join(out)
+        self.element.children = [Token("text", _simplest(self.prefix, content) if _is_cell(self.prefix) else content)]
 
 
 def run_paragraph(element: Element) -> RunParagraph:
     """Return a paragraph with its runs joined."""
-    prefix = element.name[:-1]
+    prefix = "".join(element.name.rpartition(":")[:2])
     head = tuple(one for one in element.children if isinstance(one, Element) and one.name == f"{prefix}pPr")
     pieces = _joined(list(_fields(_Reader(prefix).pieces(element), prefix)))
     base = _base(pieces)
@@ -91,6 +95,8 @@ class _Reader:
             name = one.name.removeprefix(self._prefix)
             if name == "r":
                 yield from self._run(one)
+            elif name == "t":
+                yield from self._said(_text_of(one), "")
             elif name in _WRAPPERS and one.closing:
                 inside = one.child(f"{self._prefix}sdtContent") if name == "sdt" else one
                 if inside is None:
@@ -116,10 +122,7 @@ class _Reader:
                 continue
             name = one.name.removeprefix(self._prefix)
             if name == "t":
-                text = "".join(
-                    decoded(part.raw) for part in one.children if isinstance(part, Token) and part.kind == "text"
-                )
-                yield from self._said(text, form)
+                yield from self._said(_text_of(one), form)
             elif name in _HYPHENS:
                 yield Piece("text", _HYPHENS[name])
             elif name not in _DROPPED:
@@ -134,10 +137,38 @@ class _Reader:
 
     def _said(self, text: str, form: str) -> Iterator[Piece]:
         """Yield text; of the spaces of a blank, which is to be filled in, all but the first are an element."""
+        if _is_cell(self._prefix):
+            yield from self._lines(text, form)
+            return
         for number, part in enumerate(_BLANK.split(text)):
             yield Piece("text", part[0] if number % 2 else part)
             if number % 2:
                 yield Piece("alone", Raw((_run_of(self._prefix, form, part[1:]),)))
+
+    def _lines(self, text: str, form: str) -> Iterator[Piece]:
+        """Yield the lines of a cell, and where they end."""
+        for number, part in enumerate(_LINE.split(text)):
+            yield Piece("break", Raw((_run_of(self._prefix, form, part),))) if number % 2 else Piece("text", part)
+
+
+def _is_cell(prefix: str) -> bool:
+    """Tell by the prefix of an element whether it is of Excel's cells, not of Word or of drawings."""
+    return prefix not in ("w:", "a:")
+
+
+def _text_of(element: Element) -> str:
+    """Return the text of an element `t`."""
+    return "".join(decoded(part.raw) for part in element.children if isinstance(part, Token) and part.kind == "text")
+
+
+def _simplest(prefix: str, content: str) -> str:
+    """Return the content of a cell with neighbouring texts without a form joined, and without a run if it is one such text."""
+    begin, end = _run_of(prefix, "", "\0").split("\0")
+    formless = re.compile(f"(?:{begin}[^<]*{end})+")
+    joined = formless.sub(lambda found: found[0].replace(end + begin, ""), content)
+    if formless.fullmatch(joined):
+        return joined.removeprefix(f"<{prefix}r>").removesuffix(f"</{prefix}r>")
+    return joined
 
 
 def _fields(pieces: Iterator[Piece], prefix: str) -> Iterator[Piece]:
@@ -179,7 +210,7 @@ def _fields(pieces: Iterator[Piece], prefix: str) -> Iterator[Piece]:
 
 def _run_of(prefix: str, form: str, text: str) -> str:
     """Return text as a run of a form."""
-    preserve = ' xml:space="preserve"' if prefix.startswith("w") else ""
+    preserve = "" if prefix == "a:" else ' xml:space="preserve"'
     return f"<{prefix}r>{form}<{prefix}t{preserve}>{escaped(text)}</{prefix}t></{prefix}r>"
 
 

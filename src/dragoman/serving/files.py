@@ -106,7 +106,8 @@ def reader_of(kind: Format) -> Reader:
     def read(content: bytes, name: str, target: str = "") -> Upload:
         if sum(content.count(mark) for mark in MARKS.get(kind, b"")) > MOST_MARKS:
             raise InputError(f"{shorten(name)} has more than {MOST_MARKS:,} tags or other marks in it; divide it")
-        reading = Reading(languages=(None, target or None), unpacked=UNPACKED + 2 * len(content))
+        limit = UNPACKED + 2 * len(content)
+        reading = Reading(languages=(None, target or None), unpacked=limit, most_tags=MOST_MARKS)
         return Upload.of(read_document(content, kind, shorten(name), reading=reading))
 
     return read
