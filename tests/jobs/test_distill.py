@@ -218,6 +218,16 @@ def test_embeddings_of_two_vocabularies_cannot_be_one(trained: Trained, tmp_path
     assert not (tmp_path / "run").exists()
 
 
+def test_a_student_with_two_vocabularies_ties_those_of_the_target(trained: Trained, tmp_path: Path) -> None:
+    teacher = trained("rnn", *TEACHER, "text.joint=false", "model.tied=false")
+    small = [f"model.{name}=16" for name in ("width", "feed_forward")]
+    budget = ["training.minutes=null", "training.steps=2"]
+    distill([teacher], "student", tmp_path / "run", assignments=[*small, *budget])
+    made = open_run(tmp_path / "run").recipe
+    assert getattr(made.model, "tied", None) == "target" and getattr(made.model, "relative", None) == "rotary"
+    assert (made.model.kind, made.training.guided is not None) == ("transformer", True)
+
+
 def test_a_student_does_not_start_from_a_run_with_another_vocabulary(trained: Trained, tmp_path: Path) -> None:
     other = trained("transformer", "text.size=250")
     path = tmp_path / "tiny.yaml"
