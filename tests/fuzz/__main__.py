@@ -34,7 +34,9 @@ def main() -> int:
         print(MISSING, file=sys.stderr)
         return 2
     seconds = run(given.target, place, 60 * given.minutes)
-    cases = sum(int(path.read_text() or 0) for path in place.glob("cases-*.json"))  # empty if killed while it was written
+    cases = sum(
+        int(path.read_text() or 0) for path in place.glob("cases-*.json")
+    )  # empty if killed while it was written
     faults, deaths = sorted((place / "faults").glob("*.txt")), sorted(place.glob("died-*"))
     print(f"{given.target}: {cases:,} cases in all, {seconds:.0f} s now, {len(faults)} faults, {len(deaths)} deaths")
     for path in faults:

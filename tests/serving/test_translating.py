@@ -51,6 +51,18 @@ def test_texts_without_words_are_not_asked_for_and_terms_are_applied():
     assert asyncio.run(translate(service, Call(("x",), "en", "en")))[0].text == "x"
 
 
+def test_placeholders_that_a_model_lost_are_put_back():
+    lossy = Phrases({("en", "vi"): {"open": "mở", "page": "trang", "s": "⁇", "x12x": "x 12 x"}})
+    texts = ("open %s page", "page [X12X]", "open page", "open 12")
+    found = asyncio.run(translate(lossy, Call(texts, "en", "vi"), {}))
+    assert [one.text for one in found] == ["trang %s mở", "[X12X] trang", "trang mở", "12 mở"]
+    assert lossy.calls[0].options.alignment
+    asyncio.run(translate(lossy, Call(texts[2:], "en", "vi"), {}))
+    assert not lossy.calls[1].options.alignment  # nothing to look for
+    (marked,) = asyncio.run(translate_marked(lossy, Call(("open <b>%s</b> page",), "en", "vi"), TagRules(is_html=True)))
+    assert marked.text == "trang <b>%s</b> mở"
+
+
 def test_a_glossary_is_read_once_and_not_for_each_text(monkeypatch: pytest.MonkeyPatch):
     made, read = [], Glossary.in_any_case
     monkeypatch.setattr(Glossary, "in_any_case", lambda terms: made.append(terms) or read(terms))

@@ -258,11 +258,11 @@ def _longest_run(alignment: Alignment, places: Sequence[Range]) -> Range | None:
 
 
 def _replacing(alignment: Alignment, run: Range, lost: Placeholder) -> Edit:
-    """Return the edit that puts a placeholder in the place of words, but leaves the signs around them."""
+    """Return the edit that puts a placeholder in the place of words, but leaves the signs around them that are not its own."""
     text, (start, end) = alignment.target, run
-    while end - start > 1 and text[end - 1] in ".,;:!?…)]»”\"'":
+    while end - start > 1 and text[end - 1] in ".,;:!?…)]»”\"'" and text[end - 1] != lost.text[-1]:
         end -= 1
-    while end - start > 1 and text[start] in "([«“¿¡\"'":
+    while end - start > 1 and text[start] in "([«“¿¡\"'" and text[start] != lost.text[0]:
         start += 1
     return _apart(text, Edit(start, end, lost.text, (lost.start, lost.end)))
 

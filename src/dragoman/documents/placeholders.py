@@ -25,7 +25,8 @@ _KINDS = (
         "brackets",
         r"\{\{[^{}\n]{1,80}\}\}|[$#%]\{[^{}\n]{1,80}\}|\{%[^{}\n]{1,80}%\}|\{ ?\$[\w.-]{1,40} ?\}|\{[\w.:!,#-]{0,40}\}"
         r"|\{[\w.]{0,40}(?:\[\w{1,40}\])*(?:![a-z])?(?::[^\s{}][^{}\n]{0,40})?\}"
-        r"|\{\w{1,40}, ?(?:number|date|time|spellout|ordinal|duration)(?:,[^{}\n]{1,60})?\}|</?\d{1,3} ?/?>",
+        r"|\{\w{1,40}, ?(?:number|date|time|spellout|ordinal|duration)(?:,[^{}\n]{1,60})?\}|</?\d{1,3} ?/?>"
+        r"|\[X\d{1,5}X\]",  # what Weblate writes in place of its own
     ),
     ("named", r"%\(\w+\)[-+#0]?\d*(?:\.\d+)?[a-zA-Z]|%[A-Za-z_]\w+%(?![\w%])|\$[A-Za-z_]\w*"),
     ("printf", rf"(?<![\d%])(?:{_SPECIFIER}[a-zA-Z@](?!\w)|(?<!\d\s){_SPECIFIER}[diouxXeEfFgGcsp@])"),

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from starlette.requests import Request
 
 from dragoman.documents.alignment import Alignment
+from dragoman.documents.mending import mend
+from dragoman.documents.placeholders import placeholders
 from dragoman.serving.app import gate_of, note_texts, service_of
 from dragoman.serving.detection import fitting
 from dragoman.serving.formatting import has_words
@@ -181,8 +183,10 @@ async def by_language(
 
 
 async def translate(service: Service, call: Call, terms: Mapping[str, str] | None = None) -> list[Translated]:
-    """Translate texts, with the terms of a glossary; those without a letter or a digit stay as they are, and so do all if the
-    languages are the same."""
+    """Translate texts, with their placeholders and the terms of a glossary.
+
+    Those without a letter or a digit stay as they are, and so do all if the languages are the same.
+    """
     asked = [number for number, text in enumerate(call.texts) if has_words(text) and call.source != call.target]
     left = replace(call, texts=tuple(call.texts[one] for one in asked))
     known = dict(zip(asked, await _answers(service, left, terms), strict=True))
@@ -195,22 +199,30 @@ async def translate(service: Service, call: Call, terms: Mapping[str, str] | Non
 
 
 async def _answers(service: Service, call: Call, terms: Mapping[str, str] | None) -> list[Answer]:
-    """Return the answers of a service, with the terms of a glossary; what it leaves unmet is put where the links say."""
+    """Return the answers of a service with all terms and placeholders; those that it leaves unmet are put where the links say."""
     if not call.texts:
         return []
-    if not terms:
+    if not terms and not any(map(_holds, call.texts)):
         return await service.translate(call)
     answers = await translate_aligned(service, call, terms)
-    alignments = await _with_terms(call.texts, answers, terms)
+    alignments = await _completed(call.texts, answers, terms)
     return [replace(answer, text=one.target) for answer, one in zip(answers, alignments, strict=True)]
 
 
-async def _with_terms(texts: Sequence[str], answers: Sequence[Answer], terms: Mapping[str, str]) -> list[Alignment]:
-    """Return translations with terms, for which a thread looks: that takes time, and others wait for the event loop."""
+def _holds(text: str) -> bool:
+    """Tell whether a text has placeholders that are no numbers, which programs look for in its translation."""
+    return any(not one.is_number for one in placeholders(text))
+
+
+async def _completed(
+    texts: Sequence[str], answers: Sequence[Answer], terms: Mapping[str, str] | None
+) -> list[Alignment]:
+    """Return translations with terms and placeholders. A thread looks for them: that takes time, and others wait for the loop."""
 
     def look() -> list[Alignment]:
-        glossary = Glossary.in_any_case(terms)
-        return [with_terms(alignment_of(text, answer), glossary) for text, answer in zip(texts, answers, strict=True)]
+        glossary = Glossary.in_any_case(terms or {})
+        found = [with_terms(alignment_of(text, answer), glossary) for text, answer in zip(texts, answers, strict=True)]
+        return [mend(one).alignment if _holds(text) else one for text, one in zip(texts, found, strict=True)]
 
     return await asyncio.to_thread(look)
 
@@ -227,7 +239,7 @@ async def translate_marked(
     answers = [
         answer for some in portions for answer in await translate_aligned(service, replace(call, texts=some), terms)
     ]
-    alignments = await _with_terms(texts, answers, terms or {})
+    alignments = await _completed(texts, answers, terms)
     results, done = [], 0
     for one in marked:
         end = done + len(one.texts)
