@@ -14,7 +14,7 @@ from dragoman.errors import TrainingError
 from dragoman.laws.examples import VOCABULARY, fresh_model
 from dragoman.laws.of_training import trainer_of
 from dragoman.training.muon import QUINTICS, PreciseMuon, orthogonalize
-from dragoman.training.optimizers import CombinedOptimizer, build_optimizer, state_size
+from dragoman.training.optimizers import CombinedOptimizer, build_optimizer, set_learning_rate, state_size
 from dragoman.training.settings import TrainingSettings
 
 
@@ -75,6 +75,33 @@ def test_quick_steps_are_those_of_torch(name: Any, kind: type) -> None:
     (weights, state), (others, other_state) = results
     assert all(torch.equal(a, b) for a, b in zip(weights, others, strict=True))
     assert all(torch.equal(state[at][key], other_state[at][key]) for at in state for key in state[at])
+
+
+def test_every_group_gets_the_rate() -> None:
+    optimizer = SGD([{"params": [nn.Parameter(torch.zeros(1))]} for _ in range(3)], lr=1.0)
+    set_learning_rate(optimizer, 0.25)
+    assert [group["lr"] for group in optimizer.param_groups] == [0.25] * 3
+
+
+def test_what_adam_updates_beside_muon_has_a_multiple_of_the_rate() -> None:
+    model = fresh_model(ARCHITECTURES["transformer post-norm, learned"])
+    first = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+
+    def moved(multiple: float) -> dict[str, float]:
+        own = deepcopy(model)
+        settings = TrainingSettings(steps=1, optimizer="muon", embedding_rate=multiple)
+        optimizer = build_optimizer(own, settings)
+        optimizer.load_state_dict(optimizer.state_dict())
+        set_learning_rate(optimizer, 0.01)
+        for parameter in own.parameters():
+            parameter.grad = torch.ones_like(parameter)
+        optimizer.step()
+        return {name: (parameter - first[name]).norm().item() for name, parameter in own.named_parameters()}
+
+    once, twice = moved(1.0), moved(2.0)
+    ratios = {name: round(twice[name] / once[name], 3) for name in once}
+    assert {ratio for name, ratio in ratios.items() if "embedding" in name or "norm" in name} == {2.0}
+    assert {ratio for name, ratio in ratios.items() if name.endswith("outer.weight")} == {1.0}
 
 
 def test_nesterov_has_its_momentum() -> None:

@@ -14,7 +14,7 @@ from dragoman.laws.examples import batch, fresh_model
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.training.checkpoint import own_tensors
 from dragoman.training.objectives import translation_loss
-from dragoman.training.step import Compute, NotFiniteError, StepResult, set_learning_rate, train_step
+from dragoman.training.step import Compute, NotFiniteError, StepResult, train_step
 
 PAIRS = batch([5, 3], [6, 3])
 step = partial(train_step, batches=[PAIRS], clip=1e9, compute=Compute())
@@ -85,12 +85,6 @@ def test_memory_that_runs_out_in_the_update_is_no_occasion_to_repeat_the_step(mo
 
     with pytest.raises(TrainingError, match=r"while the weights were updated.*--resume"):
         step(model, translation_loss, Full(model.parameters(), lr=0.1))
-
-
-def test_every_group_gets_the_rate(model: Seq2Seq) -> None:
-    optimizer = SGD([{"params": [p]} for p in model.parameters()], lr=1.0)
-    set_learning_rate(optimizer, 0.25)
-    assert {group["lr"] for group in optimizer.param_groups} == {0.25}
 
 
 @pytest.mark.parametrize("name", ["transformer, gated", "transformer, rotary"])

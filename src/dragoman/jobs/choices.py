@@ -55,6 +55,8 @@ So it does at 240,000. At 1.9 million `general` is behind at first and ahead fro
 """
 PASSES = 30.0
 """Passes over the corpus where the recipe has no budget."""
+EMBEDDING_RATE = 2.0
+"""Learning rate of a Transformer's embeddings, as a multiple of that of its layers, which Muon updates."""
 FASTER = "it learned more than AdamW in the same time"
 """Why Muon is chosen."""
 
@@ -239,6 +241,7 @@ def training_of_recurrent(work: Workload, *, lexicon: bool) -> Iterator[Choice]:
     yield Choice("training.optimizer", "muon", FASTER)
     step = work.step or batch
     yield Choice("training.learning_rate", round(0.004 * (step / 1500) ** 0.5, 4), f"{step:,} tokens per step")
+    yield Choice("training.embedding_rate", 1.0, "")
     yield _guided(work, 1, weight=1.0 if work.tokens <= LITTLE_TEXT else 0.3, lexicon=lexicon)
     yield from _schedule(work, batch)
     short = _short_training(work)
@@ -264,6 +267,7 @@ def transformer(work: Workload, *, lexicon: bool = False) -> Iterator[Choice]:
     step = work.step or batch
     rate = 0.006 * (step / 1500) ** 0.5 * min(1.0, (256 / width) ** 0.5)
     yield Choice("training.learning_rate", round(rate, 4), f"{width} wide, {step:,} tokens per step")
+    yield Choice("training.embedding_rate", EMBEDDING_RATE, "embeddings learn sooner")
     yield _guided(work, work.layers or layers, weight=0.3, lexicon=lexicon)
     yield from _schedule(work, batch)
     yield from _search(1.4 if _short_training(work) else 1.0)
@@ -274,6 +278,7 @@ def any_model(work: Workload) -> Iterator[Choice]:
     yield _dropout(work)
     yield Choice("training.optimizer", "adamw", "")
     yield Choice("training.learning_rate", 0.0015, "")
+    yield Choice("training.embedding_rate", 1.0, "")
     yield Choice("training.guided", None, "")
     yield from _schedule(work, work.batch or 2500)
     yield from _search()

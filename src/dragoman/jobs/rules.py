@@ -90,6 +90,11 @@ def _bounded(recipe: Any, _: Any) -> bool:
 
 OPTIMISATION = (
     Rule(
+        "training.embedding_rate",
+        _optimised_by(("muon",), "embedding_rate"),
+        "works only with `training.optimizer: muon`, not {own.optimizer}",
+    ),
+    Rule(
         "training.momentum",
         _optimised_by(MOMENTUM, "momentum"),
         "works only with `training.optimizer` sgd or nesterov, not {own.optimizer}",

@@ -44,6 +44,7 @@ CHOOSABLE: Mapping[str, tuple[str, ...]] = {
         "batch_tokens",
         "optimizer",
         "learning_rate",
+        "embedding_rate",
         "schedule",
         "warmup",
         "weight_decay",

@@ -14,6 +14,9 @@ from dragoman.training.muon import PreciseMuon
 from dragoman.training.settings import OptimisationSettings
 from dragoman.training.shards import is_divided, local
 
+MULTIPLE = "multiple"
+"""What the learning rate of a parameter group is multiplied by."""
+
 
 def build_optimizer(
     model: nn.Module, settings: OptimisationSettings, products: torch.dtype = torch.float32
@@ -22,7 +25,7 @@ def build_optimizer(
 
     `muon` updates the matrices of hidden layers, scaled so that a learning rate has the same effect as for Adam (Liu et al.
     2025, section 2.2), with matrix products in the dtype `products`; embeddings, output layers and everything else use
-    AdamW. What is frozen has no part in it.
+    AdamW, with `embedding_rate` times the learning rate. What is frozen has no part in it.
     """
     embeddings = _parameters(model, (nn.Embedding, TokenEmbedding))
     trained = [p for p in model.parameters() if p.requires_grad]
@@ -35,7 +38,8 @@ def build_optimizer(
         muons = {id(p) for p in hidden}
         rest = [p for p in decayed if id(p) not in muons]
         muon = PreciseMuon(hidden, lr=rate, weight_decay=decay, products=products)
-        return CombinedOptimizer([muon, QuickAdamW(_groups(rest, others, decay), **adam)])
+        groups = [{**group, MULTIPLE: settings.embedding_rate} for group in _groups(rest, others, decay)]
+        return CombinedOptimizer([muon, QuickAdamW(groups, **adam)])
     groups = _groups(decayed, others, decay)
     if settings.optimizer in ("sgd", "nesterov"):
         nesterov, fused = (
@@ -44,6 +48,12 @@ def build_optimizer(
         )  # torch has no fused DTensors here
         return SGD(groups, lr=rate, momentum=settings.momentum, nesterov=nesterov, fused=fused)
     return (LowOverheadAdam if settings.optimizer == "adam" else QuickAdamW)(groups, **adam)
+
+
+def set_learning_rate(optimizer: Optimizer, rate: float) -> None:
+    """Set the learning rate of every parameter group."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate * group.get(MULTIPLE, 1.0)
 
 
 def check_none_is_new(model: nn.Module, known: Collection[str]) -> None:

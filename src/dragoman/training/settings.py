@@ -99,6 +99,8 @@ class OptimisationSettings(Settings):
     with Nesterov momentum (Sutskever et al. 2013); muon (Jordan et al. 2024) for weight matrices, with adamw for the rest."""
     learning_rate: float = Field(1e-3, gt=0)
     """Peak learning rate."""
+    embedding_rate: float = Field(1.0, gt=0)
+    """muon: learning rate of what adamw updates (embeddings, output layers, biases, norms), as a multiple of `learning_rate`."""
     betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = (0.9, 0.98)
     """adam, adamw and muon: Adam's beta 1 and beta 2."""
     momentum: float = Field(0.0, ge=0, lt=1)

@@ -127,9 +127,3 @@ def train_step(
             raise
         raise TrainingError(UPDATE_FAILED) from None
     return StepResult(total, plain, tokens, norm)
-
-
-def set_learning_rate(optimizer: Optimizer, rate: float) -> None:
-    """Set the learning rate of every parameter group."""
-    for group in optimizer.param_groups:
-        group["lr"] = rate

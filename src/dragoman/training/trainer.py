@@ -24,7 +24,7 @@ from dragoman.training.budgets import BUDGETS, check_first_step, shares
 from dragoman.training.contracts import Listener, Objectives, Stream, Validate
 from dragoman.training.ema import WeightAverage
 from dragoman.training.files import RunFiles
-from dragoman.training.optimizers import build_optimizer, check_none_is_new
+from dragoman.training.optimizers import build_optimizer, check_none_is_new, set_learning_rate
 from dragoman.training.progress import Progress, RunningTotals
 from dragoman.training.replicas import Replicas, parts_of
 from dragoman.training.selection import measure, out_of_patience, recover_best, select
@@ -38,7 +38,6 @@ from dragoman.training.step import (
     StepResult,
     describe,
     gather,
-    set_learning_rate,
     target_tokens,
     train_step,
 )
