@@ -7,7 +7,17 @@ from pathlib import Path
 import pytest
 
 from dragoman.native import compilation
-from dragoman.native.compilation import DECODING, LOSS, RECURRENCE, NativeError, Part, available, loaded, prepare
+from dragoman.native.compilation import (
+    DECODING,
+    LOSS,
+    RECURRENCE,
+    NativeError,
+    Part,
+    available,
+    find_compiler,
+    loaded,
+    prepare,
+)
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="C++ parts are for Linux")
 
@@ -31,6 +41,18 @@ def test_a_compiler_that_fails_is_named(part: Part, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("CXX", "false")
     with pytest.raises(NativeError, match="compiler false"):
         prepare(part)
+
+
+def test_a_compiler_that_is_not_there_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "/nonexistent/g++ -std=c++20")
+    with pytest.raises(NativeError, match=r"compiler /nonexistent/g\+\+ .* could not be started \(No such file .* CXX"):
+        prepare(DECODING)
+
+
+def test_a_blank_name_of_a_compiler_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", " ")
+    monkeypatch.setenv("PATH", "")
+    assert find_compiler() is None
 
 
 def test_without_a_compiler_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,7 +120,7 @@ def loaded(part: Part) -> bool:
 
 def find_compiler() -> str | None:
     """Return the command of a C++ compiler, or None."""
-    return os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
+    return os.environ.get("CXX", "").strip() or shutil.which("g++") or shutil.which("c++")
 
 
 def _compiled(part: Part, say: Callable[[str], object]) -> Path:
@@ -172,7 +172,11 @@ def _compile(part: Part, compiler: str, path: Path) -> None:
             command = [*shlex.split(compiler), *FLAGS, *(f"-I{place}" for place in includes)]
             command += [str(part.sources[0]), "-o", str(made), *libraries]
             done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        except OSError as error:
+            raise NativeError(
+                f"the compiler {compiler} could not be started ({error.strerror}); set CXX to one that can, or unset it"
+            ) from None
+        except (ValueError, subprocess.TimeoutExpired) as error:
             raise NativeError(f"the compiler {compiler} did not finish: {error}") from None
         if done.returncode:
             reason = next((line for line in done.stderr.splitlines() if "error" in line), "no reason given")
