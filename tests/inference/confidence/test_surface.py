@@ -111,6 +111,12 @@ def test_names_match_with_other_endings_and_accents() -> None:
     assert unmatched(["Đặng", "Đồng", "Łódź"], ["Dang", "Dong", "Lodz"]) == []
 
 
+def test_a_short_or_empty_word_matches_only_what_contains_it():
+    assert unmatched(["Ann", "An", "-"], ["Anna"]) == [] and unmatched(["Anna"], ["Ann", "An", "-"]) == ["Anna"]
+    assert unmatched(["Xanthippe", "Paris", "Xanthippe"], ["hippe", "anti"]) == ["Paris"]
+    assert unmatched(["Banthip"], ["nthi"]) == ["Banthip"]
+
+
 def test_the_first_word_of_a_sentence_is_no_name_by_its_capital() -> None:
     assert capitalised(["He", "met", "Anna.", "She", "left.", "NATO,", "too"]) == ["Anna.", "NATO,"]
     assert capitalised([]) == []

@@ -168,8 +168,9 @@ def unmatched_names(evidence: Evidence, languages: tuple[str, str]) -> dict[str,
     every = capitalised(evidence.source)
     if languages[0] in WITHOUT_CAPITALS or evidence.erased is None:
         every = [word for word in every if looks_like_a_name(word)]
-    use = None if evidence.erased is None else evidence.gains
-    return {
-        word: -math.inf if use is None else float(use[evidence.source.index(word)])
-        for word in unmatched(every, evidence.target)
-    }
+    lost = unmatched(every, evidence.target)
+    if evidence.erased is None:
+        return dict.fromkeys(lost, -math.inf)
+    use = evidence.gains
+    first = {word: place for place, word in reversed(list(enumerate(evidence.source)))}
+    return {word: float(use[first[word]]) for word in lost}

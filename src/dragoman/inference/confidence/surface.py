@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -218,11 +219,14 @@ def unmatched(words: Iterable[str], others: Sequence[str]) -> list[str]:
     """
     known = [bare(other) for other in others]
     joined = " ".join(known)
-    return [
-        word
-        for word in words
-        if bare(word) not in joined and not any(_alike(bare(word), other) for other in known if len(other) >= ALIKE)
-    ]
+    begun = {other[:ALIKE] for other in known if len(other) >= ALIKE}
+    longer = {other for other in known if len(other) > ALIKE}
+    sizes = {len(other) for other in longer}
+
+    def is_known(one: str) -> bool:
+        return one[:ALIKE] in begun or one in joined or _contains(one, longer, sizes)
+
+    return [word for word in words if not is_known(bare(word))]
 
 
 def _may_be_a_name(word: str) -> bool:
@@ -260,9 +264,13 @@ def _grouped(words: Sequence[str]) -> dict[int, str]:
     return found
 
 
-def _alike(one: str, other: str) -> bool:
-    """Tell whether two words without accents begin alike, or one ends the other."""
-    return one[:ALIKE] == other[:ALIKE] or (len(other) > ALIKE and other in one)
+def _contains(one: str, others: AbstractSet[str], sizes: Iterable[int]) -> bool:
+    """Tell whether a word contains one of others, which have these sizes.
+
+    >>> _contains("marianna", {"maria", "anne"}, {4, 5}), _contains("mary", {"maria"}, {5})
+    (True, False)
+    """
+    return any(one[at : at + size] in others for size in sizes for at in range(len(one) - size + 1))
 
 
 def _units(words: Iterable[str]) -> list[str]:
