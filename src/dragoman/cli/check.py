@@ -102,7 +102,10 @@ def _data(
         from dragoman.runs.recipe import load_recipe
 
         if any(languages):
-            raise InputError("a recipe says what its languages are; remove --from and --to, or change `data.source`")
+            raise InputError(
+                "a recipe says what its languages are; remove --from and --to, or, if this is no recipe but parallel text, "
+                f"{FORMS_OF_TEXT}"
+            )
         try:
             recipe = load_recipe(corpus[0], settings or [])
         except SettingsError as error:
