@@ -80,6 +80,8 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path, monkeypatch: pytest
         Checksums().of(tmp_path / "nowhere")
     with pytest.raises(CorpusError, match="is a directory; give the path of a file"):
         Checksums().of(tmp_path)
+    with pytest.raises(CorpusError, match=r"/dev/null is a pipe or a device, .*; write it to a file first"):
+        Checksums().of(Path("/dev/null"))
 
     def refuse(path: Path) -> str:
         raise PermissionError(13, "Permission denied")

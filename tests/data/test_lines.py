@@ -94,6 +94,13 @@ def test_a_file_in_utf16_is_recognised(tmp_path: Path, encoding: str) -> None:
         list(read_lines(tmp_path / "text"))
 
 
+@pytest.mark.parametrize("ending", [ending for ending in COMPRESSIONS if ending])
+def test_a_compressed_file_whose_name_does_not_say_so_is_recognised(tmp_path: Path, ending: str) -> None:
+    (tmp_path / "text").write_bytes(COMPRESSIONS[ending](TEXT.encode()))
+    with pytest.raises(CorpusError, match=rf"text, line 1 .*compressed; rename it so that it ends in {ending},"):
+        list(read_lines(tmp_path / "text"))
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"there is no file .*nowhere; check its path, and `data\.root`"):
         next(read_lines(tmp_path / "nowhere"))

@@ -1,6 +1,8 @@
 """The examination as a whole."""
 
 import json
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +86,15 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.tsv").touch()
     with pytest.raises(CorpusError, match="contains no sentence pairs"):
         verdict_of(tmp_path, tsv="empty.tsv")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes")
+def test_pipes_are_refused_because_corpora_are_read_several_times(tmp_path: Path) -> None:
+    for place, corpus in (("a.fr", {"source": "a.en", "target": "a.fr"}), ("a.tsv", {"tsv": "a.tsv"})):
+        (tmp_path / "a.en").write_text("we like it .\n", encoding="utf-8")
+        os.mkfifo(tmp_path / place)
+        with pytest.raises(CorpusError, match=rf"{place} is a pipe or a device, .*write it to a file first"):
+            verdict_of(tmp_path, **corpus)
 
 
 def test_corpora_of_one_language_and_of_both_directions_are_examined(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from dragoman.atomic import write_text
-from dragoman.data.lines import no_file
+from dragoman.data.lines import no_file, not_a_file
 from dragoman.errors import CorpusError
 from dragoman.json_files import load_json, parse_json
-from dragoman.regular_files import open_file
+from dragoman.regular_files import NotAFileError, open_file
 
 LARGEST_HEADER = 100_000_000
 """Maximum bytes of the header of a weights file, as the library safetensors has it."""
@@ -40,6 +40,8 @@ class Checksums:
             raise no_file(path) from None
         except IsADirectoryError:
             raise CorpusError(f"{path} is a directory; give the path of a file") from None
+        except NotAFileError:
+            raise not_a_file(path) from None
         except OSError as error:
             advice = "check its permissions" if isinstance(error, PermissionError) else "check its path"
             raise CorpusError(f"{path} cannot be read ({error.strerror}); {advice}") from None

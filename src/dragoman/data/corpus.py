@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from dragoman.data.directions import Direction
 from dragoman.data.findings import Finding, LineFault, Report, refuse
-from dragoman.data.lines import read_chunks, read_lines, read_rows, without_mark
+from dragoman.data.lines import not_a_file, read_chunks, read_lines, read_rows, without_mark
 from dragoman.data.links import spaced
 from dragoman.data.settings import (
     CorpusSettings,
@@ -24,6 +24,7 @@ from dragoman.data.settings import (
 )
 from dragoman.errors import CorpusError, number_of, shorten
 from dragoman.json_files import parse_json
+from dragoman.regular_files import NotAFileError, require_file
 from dragoman.text.frames import Between
 from dragoman.text.links import Links, parse_links
 from dragoman.text.normalize import normalize
@@ -121,6 +122,18 @@ def corpus_files(corpus: CorpusSettings, data: DataSettings) -> list[Path]:
 def name_of(corpus: CorpusSettings, data: DataSettings) -> str:
     """Return the name of a corpus for messages: where the first of its files is."""
     return corpus.name if isinstance(corpus, PhrasebookSettings) else str(data.place(corpus.paths[0], corpus))
+
+
+def require_files(data: DataSettings) -> None:
+    """Raise CorpusError for the first pipe or device among the files of corpora, which has nothing left when it is read again."""
+    for corpus in (*data.train, *data.dev, *data.test):
+        for path in corpus_files(corpus, data):
+            try:
+                require_file(path)
+            except NotAFileError:
+                raise not_a_file(path) from None
+            except OSError:
+                continue  # whoever reads it says why it cannot be read
 
 
 def require_documents(data: DataSettings, what: str) -> None:

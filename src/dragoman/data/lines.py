@@ -27,8 +27,18 @@ LONGEST_EXAMPLE = 500
 """Maximum characters of an example of a line that cannot be read."""
 NOT_UTF8 = "convert the file to UTF-8"
 """What to do about a line that is not."""
+_COMPRESSED = "the file is compressed; rename it so that it ends in {ending}, or unpack it"
 _UTF16 = "the file is UTF-16; convert it to UTF-8, for example with iconv -f UTF-16 -t UTF-8"
 """What to do about a file that begins as UTF-16 does, as spreadsheets save text."""
+_SIGNATURES = {
+    BOM_UTF16_LE: _UTF16,
+    BOM_UTF16_BE: _UTF16,
+    b"\x1f\x8b": _COMPRESSED.format(ending=".gz"),
+    b"\xfd7zXZ": _COMPRESSED.format(ending=".xz"),
+    b"\x28\xb5\x2f\xfd": _COMPRESSED.format(ending=".zst"),
+    b"PK\x03\x04": "the file is a .zip archive or a document of an office program; unpack it, or save it as plain text",
+}
+"""What to do about a file that is not UTF-8, by the bytes with which it begins."""
 
 LONGEST_LINE = 1 << 24
 """Maximum bytes of a line; a longer one means that the file does not contain sentences."""
@@ -47,7 +57,8 @@ def read_lines(path: Path, report: Report = refuse) -> Iterator[str]:
             text = line.decode("utf-8", "replace")
             what = f"is not UTF-8 text (at its byte {error.start + 1})"
             example = Example(number, (text[:LONGEST_EXAMPLE],))
-            advice = _UTF16 if number == 1 and line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else NOT_UTF8
+            begun = (advice for sign, advice in _SIGNATURES.items() if number == 1 and line.startswith(sign))
+            advice = next(begun, NOT_UTF8)
             report(Finding("invalid-utf8", "error", what, advice, str(path), number, examples=(example,)))
         yield text.removesuffix("\r")
 
@@ -87,6 +98,11 @@ def read_chunks(path: Path) -> Iterator[bytes]:
         ) from None
     except OSError as error:
         raise CorpusError(f"{path} cannot be read ({error.strerror or error})") from None
+
+
+def not_a_file(path: Path) -> CorpusError:
+    """Return the error for a pipe or a device where a file is read more than once."""
+    return CorpusError(f"{path} is a pipe or a device, but corpora are read several times; write it to a file first")
 
 
 def no_file(path: Path) -> CorpusError:

@@ -7,7 +7,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol
 
-from dragoman.data.corpus import Pair, name_of, read_pairs
+from dragoman.data.corpus import Pair, name_of, read_pairs, require_files
 from dragoman.data.findings import SEVERITIES, Collected, Finding, worst_first
 from dragoman.data.settings import CorpusSettings, DataSettings, LinesSettings
 from dragoman.doctor.check import Check, Patient
@@ -126,8 +126,9 @@ def examine(
 ) -> Verdict:
     """Examine all corpora of a recipe's section `data`; memory grows by up to 100 bytes a pair, to 1 GB at most.
 
-    Raises CorpusError for what makes reading impossible, such as a missing file.
+    Raises CorpusError for what makes reading impossible, such as a missing file or a pipe.
     """
+    require_files(data)
     began = time.monotonic()
     limits = limits or Limits(data.filters)
     shared = _Shared(limits, _learn_trigrams(data), Memory(left_out=limits.filters.drop_duplicates))
