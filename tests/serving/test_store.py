@@ -52,7 +52,7 @@ def test_what_is_no_place_for_a_store_is_refused(tmp_path: Path):
             open_store(place)
     damaged = tmp_path / "text.sqlite"
     damaged.write_text("This is no database, and long enough to be seen as such.\n" * 50)
-    with pytest.raises(InputError, match=r"text\.sqlite cannot be used as a database"):
+    with pytest.raises(InputError, match=r"text\.sqlite cannot be used as a database .*folder with room"):
         open_store(str(damaged))
 
 

@@ -103,7 +103,7 @@ def _sqlite(place: str) -> Store:
                 connection.execute(table)
         except (OSError, sqlite3.Error) as error:
             raise StoreError(
-                f"{place} cannot be used as a database ({error}); give a SQLite file in a folder that you can write to"
+                f"{place} cannot be used as a database ({error}); give a SQLite file in a folder with room that you can write to"
             ) from error
         return connection
 
