@@ -138,6 +138,15 @@ def test_a_folder_without_configuration_says_what_it_is(tmp_path: Path, present:
         read_config(tmp_path)
 
 
+def test_a_model_of_ctranslate2_is_recognised_by_its_files_whatever_its_configuration(tmp_path: Path) -> None:
+    (tmp_path / "model.bin").touch()
+    (tmp_path / "config.json").write_text('{"bos_token": "<s>", "layer_norm_epsilon": 1e-05}', encoding="utf-8")
+    with pytest.raises(ImportModelError, match=r"is a model of CTranslate2, .*give the model that it was made from"):
+        read_config(tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "marian"}', encoding="utf-8")
+    assert read_config(tmp_path) == {"model_type": "marian"}
+
+
 @pytest.mark.parametrize(
     ("text", "named"),
     [

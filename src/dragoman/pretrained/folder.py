@@ -25,6 +25,10 @@ from dragoman.json_files import read_object
 
 CONFIG, TOKENIZER_CONFIG = "config.json", "tokenizer_config.json"
 SAFETENSORS, BIN = "model.safetensors", "pytorch_model.bin"
+CTRANSLATE2 = "model.bin"
+"""The weights of CTranslate2."""
+FAMILY = "model_type"
+"""Entry of a configuration that names the family of the model."""
 INDEX = ".index.json"
 """Ending of the file that says which shard holds which tensor."""
 ADAPTER = "adapter_config.json"
@@ -84,6 +88,8 @@ def read_config(folder: Path) -> dict[str, Any]:
         )
     if not (folder / CONFIG).exists():
         raise ImportModelError(_no_config(folder))
+    if (folder / CTRANSLATE2).exists() and FAMILY not in read_json(folder / CONFIG):
+        raise ImportModelError(_of_ctranslate2(folder))
     for name in (CONFIG, TOKENIZER_CONFIG):
         if (folder / name).exists() and CODE in read_json(folder / name):
             raise ImportModelError(
@@ -223,16 +229,19 @@ def _no_config(folder: Path) -> str:
     """Say why a folder without a configuration cannot be imported."""
     if (folder / "manifest.json").exists():
         return f"{folder} is a run of Dragoman already; use it as it is"
-    if (folder / "model.bin").exists():
-        return (
-            f"{folder} is a model of CTranslate2, which cannot be converted back; give the model that it was made from"
-        )
+    if (folder / CTRANSLATE2).exists():
+        return _of_ctranslate2(folder)
     if any(folder.glob("*.npz")):
         return (
             f"{folder} has an .npz of Marian, but no decoder.yml, which names it (`models`) and its vocabularies (`vocabs`); "
             "copy that too, or write it"
         )
     return f"{folder} has no {CONFIG}; give the folder of a model as Hugging Face saves it"
+
+
+def _of_ctranslate2(folder: Path) -> str:
+    """Say why a model of CTranslate2 cannot be imported; it may have a configuration, but one of another kind."""
+    return f"{folder} is a model of CTranslate2, which cannot be converted back; give the model that it was made from"
 
 
 def cache_folder() -> Path:
