@@ -161,6 +161,14 @@ def test_a_new_language_is_learned_from_a_folder(trained: Trained, tmp_path: Pat
     assert len(Translator.load(adapted.folder).translate(["No."], to="lo")) == 1
 
 
+def test_text_for_a_vocabulary_of_words_is_refused(trained: Trained, tmp_path: Path) -> None:
+    base = trained("rnn", "text={kind: words, minimum_count: 1}")
+    (tmp_path / "vi").write_text("ʔ\n" * 2, encoding="utf-8")
+    with pytest.raises(InputError, match=r"vocabulary of words, which grows by languages.* --target"):
+        grow_run(base, tmp_path / "run", target=[tmp_path / "vi"])
+    assert not (tmp_path / "run").exists()
+
+
 def test_what_cannot_grow_is_refused_and_nothing_is_left(trained: Trained, tmp_path: Path) -> None:
     base, out = trained("transformer"), tmp_path / "run"
     (tmp_path / "en").write_text("I love cats.\nI love cats.\nonce ʔ\n", encoding="utf-8")

@@ -22,6 +22,7 @@ from dragoman.runs.recipe import Recipe
 from dragoman.settings import parse
 from dragoman.text.codec import Codec
 from dragoman.text.growth import grow, origins, unknown_characters
+from dragoman.text.words import Words
 from dragoman.training.checkpoint import own_tensors
 
 LEAST = 2
@@ -63,6 +64,11 @@ def grow_run(
     run = open_run(folder)
     run.require("translate")
     sides = ((run.source, source), (run.target, target))
+    if any(files and isinstance(codec.tokenizer, Words) for codec, files in sides):
+        raise InputError(
+            f"{folder} has a vocabulary of words, which grows by languages, not by characters; remove --source and --target, "
+            "or train a new run with `text.kind: sentencepiece`"
+        )
     characters = tuple(_frequent(codec, chain.from_iterable(map(read_lines, files))) for codec, files in sides)
     codecs = grow((run.source, run.target), (characters[0], characters[1]), languages)
     if codecs == (run.source, run.target):
