@@ -50,6 +50,12 @@ def test_a_folder_that_is_not_there_is_named(trained: Trained, tmp_path: Path):
     assert f"{path} cannot be written" in refusal("attend", trained("rnn"), "cats", "--target", "mèo", "-o", path)
 
 
+def test_a_picture_that_cannot_be_written_is_refused_before_the_run_is_loaded(tmp_path: Path):
+    for path in (tmp_path / "none" / "a.png", tmp_path / "a.gif", tmp_path):
+        assert str(path) in refusal("attend", tmp_path / "run", "cats", "-o", path)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_run_without_attention_is_refused(trained: Trained, tmp_path: Path):
     run = trained("rnn", "model.decoder=plain", "model.score=additive", "training.steps=1")
     sentence = refusal("attend", run, "cats", "--target", "mèo", "-o", tmp_path / "a.png")

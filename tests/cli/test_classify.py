@@ -87,3 +87,8 @@ def test_empty_text_and_other_pictures_are_refused(run: Path, tmp_path: Path):
     assert "is empty; give at least one word" in refusal("classify", "explain", run, " ", "-o", tmp_path / "a.png")
     assert "ends in `.gif`" in refusal("classify", "explain", run, "x", "-o", tmp_path / "a.gif")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_picture_that_cannot_be_written_is_refused_before_the_run_is_loaded(tmp_path: Path):
+    path = tmp_path / "none" / "a.png"
+    assert f"{path} cannot be written" in refusal("classify", "explain", tmp_path / "run", "x", "-o", path)

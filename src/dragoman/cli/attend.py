@@ -37,7 +37,9 @@ def attend(
     With --previous, two more pictures show how the model attended to the earlier sentences: to their words, and to each sentence.
     """
     from dragoman.inspection import draw
+    from dragoman.inspection.rendering import check_picture
 
+    check_picture(output)
     translator = load_translator(run, device=device)
     if not translator.source.words(sentence):
         raise InputError("the sentence is empty; give at least one word")

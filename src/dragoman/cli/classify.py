@@ -120,7 +120,9 @@ def explain(
 
     Words are shaded, and each sentence has a bar."""
     from dragoman.inspection.document_picture import draw_document
+    from dragoman.inspection.rendering import check_picture
 
+    check_picture(output)
     picture = _load(run, device).explain(text)
     draw_document(picture, output)
     note(picture.title)

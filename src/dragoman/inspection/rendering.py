@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dragoman.atomic import write_output
+from dragoman.atomic import check_output, write_output
 from dragoman.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,6 +20,17 @@ COLOURS = "Blues"
 """Colours of weights from 0 to 1."""
 LONGEST_WORD = 60
 """Maximum characters of a word in a PNG or SVG."""
+FORMATS = (".png", ".svg", ".html")
+"""How the path of a picture may end."""
+
+
+def check_picture(path: Path) -> None:
+    """Raise InputError for a path to which no picture can be written, before a model is loaded for one."""
+    if path.suffix.lower() not in FORMATS:
+        raise InputError(
+            f"{path} ends in `{path.suffix.lower()}`, but pictures are written as .png, .svg or .html; name one of them"
+        )
+    check_output(path)
 
 
 def write_picture(path: Path, text: str, *, page: Callable[[], str], figure: Callable[[], "Figure"]) -> None:
@@ -27,15 +38,9 @@ def write_picture(path: Path, text: str, *, page: Callable[[], str], figure: Cal
 
     `text` contains every character that will be drawn; `page` makes the HTML, and `figure` what PNG and SVG show.
     """
-    match path.suffix.lower():
-        case ".html":
-            write_output(path, page().encode())
-        case ".png" | ".svg" as suffix:
-            write_output(path, render(figure, text, suffix.removeprefix(".")))
-        case suffix:
-            raise InputError(
-                f"{path} ends in `{suffix}`, but pictures are written as .png, .svg or .html; name one of them"
-            )
+    check_picture(path)
+    kind = path.suffix.lower().removeprefix(".")
+    write_output(path, page().encode() if kind == "html" else render(figure, text, kind))
 
 
 def render(figure: Callable[[], "Figure"], text: str, kind: str, *, transparent: bool = False) -> bytes:
