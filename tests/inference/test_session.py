@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.tiny import Trained, odd_torch
 from torch import nn
 
 from dragoman.errors import InputError
@@ -48,3 +49,20 @@ def test_there_must_be_a_run() -> None:
 def test_runs_are_paths(given: Any) -> None:
     with pytest.raises(InputError, match=r"is not the path of a run; give each path as an argument"):
         Translator.load(given)
+
+
+@pytest.mark.parametrize("model", ["rnn", "transformer"])
+def test_a_translator_computes_the_same_whatever_the_caller_has_set_in_torch(trained: Trained, model: str) -> None:
+    sources, targets = ["I love cats.", "This is a book."], ["Tôi yêu mèo.", "Đây là một quyển sách."]
+    translator = Translator.load(trained(model))
+
+    def computed() -> list[Any]:
+        maps = translator.attention_maps(sources, targets)
+        if model == "transformer":
+            maps.append(translator.self_attention_map(sources[0], targets[0], of="decoder"))
+        found = [one.text for one in translator.translate(sources)]
+        return [found, translator.score(sources, targets), [one.weights.tolist() for one in maps]]
+
+    usual = computed()
+    with odd_torch(), torch.autocast("cpu", dtype=torch.bfloat16):
+        assert computed() == usual

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dragoman.machine.torch_state import random_numbers_restored, usual_torch
+from dragoman.machine.torch_state import random_numbers_restored, undisturbed, usual_torch
 
 
 @pytest.fixture
@@ -25,6 +25,14 @@ def test_defaults_are_the_usual_ones_within_and_the_callers_after(odd_torch):
                 raise error
         made = torch.ones(1)
         assert (made.dtype, made.device.type) == (torch.float64, "meta")
+
+
+def test_undisturbed_products_are_those_of_whoever_set_nothing(odd_torch):
+    with torch.autocast("cpu", dtype=torch.bfloat16), torch.inference_mode(), undisturbed():
+        made = torch.ones(2, 2, dtype=torch.float32)
+        assert ((made @ made).dtype, made.device.type) == (torch.float32, "cpu")
+        assert torch.is_inference_mode_enabled()
+    assert torch.ones(1).device.type == "meta"
 
 
 def test_the_callers_random_numbers_go_on():

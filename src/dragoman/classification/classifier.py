@@ -16,6 +16,7 @@ from dragoman.inference.session import Session
 from dragoman.inspection.document_picture import DocumentPicture
 from dragoman.interfaces import Padded
 from dragoman.machine.devices import choose_device
+from dragoman.machine.torch_state import undisturbed
 from dragoman.metrics.classification import Confusion, confusion
 from dragoman.models.classifier import Classified, DocumentClassifier
 from dragoman.text.given import given_texts
@@ -54,6 +55,7 @@ class Classifier:
         return cls(run, run.load_model(choose_device(device)))
 
     @torch.inference_mode()
+    @undisturbed()
     def classify(self, texts: Iterable[str]) -> list[Classification]:
         """Return the most probable label of each document, in order. Raises InputError if one has no words."""
         documents = [self._encode(text, number) for number, text in enumerate(given_texts(texts, "document"), 1)]
@@ -74,6 +76,7 @@ class Classifier:
         return confusion(self.labels, [one.label for one in documents], predicted)
 
     @torch.inference_mode()
+    @undisturbed()
     def explain(self, text: str) -> DocumentPicture:
         """Return a picture of the attention: the weight of each sentence, and of each word in its sentence.
 

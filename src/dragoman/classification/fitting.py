@@ -67,7 +67,7 @@ def fit_classifier(
         listener.say(f"Ignored, as when the run was started: {sentence}.")
     train, dev = read_documents(recipe)
     device = choose_device(recipe.training.device)
-    with run_lock(folder) as lock, threads_restored(), usual_torch(device), random_numbers_restored(device):
+    with run_lock(folder) as lock, threads_restored(), usual_torch(), random_numbers_restored(device):
         run = _reopened(recipe, folder) if begun is not None else _prepared(recipe, folder, train)
         check_known(dev, run.labels)
         chosen = spread(dev, recipe.training.validate_sentences)

@@ -13,6 +13,7 @@ from dragoman.data.links import spaced
 from dragoman.errors import InputError, RunError
 from dragoman.inspection.alignments import links_from_weights, merge_pieces
 from dragoman.inspection.picture import AttentionPicture
+from dragoman.machine.torch_state import undisturbed
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.text.codec import Codec
 from dragoman.text.frames import Frame
@@ -128,8 +129,8 @@ class HeadSelection:
 
 def source_heads(model: Seq2Seq) -> tuple[int, int] | None:
     """Return the number of layers and heads that attend to the source; None if there are none."""
-    nothing = collate([([], [])], special=model.special).to(next(model.parameters()).device)
-    with torch.inference_mode():
+    with torch.inference_mode(), undisturbed():
+        nothing = collate([([], [])], special=model.special).to(next(model.parameters()).device)
         attention = model(nothing.source, nothing.inputs, need_weights=True).attention
     return None if attention is None else (attention.shape[1], attention.shape[2])
 
@@ -147,8 +148,8 @@ def map_attention(
     `previous` is that of `collate`; `begun` says how many tokens of each target are given to the model, not written by it.
     """
     device = next(model.parameters()).device
-    batch = collate(pairs, previous=previous, special=codecs[1].special).to(device)
-    with torch.inference_mode():
+    with torch.inference_mode(), undisturbed():
+        batch = collate(pairs, previous=previous, special=codecs[1].special).to(device)
         attention = model(batch.source, batch.inputs, need_weights=True).attention
     if attention is None:
         raise InputError("this model has no attention over the source; choose a run whose model has one")

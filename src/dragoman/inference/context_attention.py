@@ -12,6 +12,7 @@ from dragoman.errors import InputError
 from dragoman.inference.attention_map import SELF, Side, as_given
 from dragoman.inspection.alignments import merge_pieces
 from dragoman.inspection.picture import AttentionPicture
+from dragoman.machine.torch_state import undisturbed
 from dragoman.models.document import DocumentEncoder
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.text.codec import Codec
@@ -84,8 +85,8 @@ def read_previous(model: Seq2Seq, codec: Codec, sentence: str, *, previous: Sequ
     if not nearest:
         raise InputError("no previous sentence is given; give at least one that is not empty")
     device = next(model.parameters()).device
-    padded = pad([codec.encode(sentence)], [[codec.encode(one) for one in nearest]], codec.special)
-    with torch.inference_mode():
+    with torch.inference_mode(), undisturbed():
+        padded = pad([codec.encode(sentence)], [[codec.encode(one) for one in nearest]], codec.special)
         gated = model.encoder.read(map_tensors(lambda tensor: tensor.to(device), padded), need_weights=True)
     assert gated.words is not None and gated.sentences is not None
     sides = tuple(as_given(codec, one) for one in nearest)

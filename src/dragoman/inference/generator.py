@@ -97,8 +97,8 @@ class TextGenerator:
         results: dict[int, tuple[float, int]] = {}
         each = cells_of_logits(len(self.codec), SCORED_TOKENS)
         for rows in batches([(len(ids) + 1) * each for ids in encoded], SCORED_TOKENS):
-            batch = collate([([], encoded[row]) for row in rows], special=self.codec.special).to(self.device)
             with self.session.computing(self.session.pack(self.settings.precision)):
+                batch = collate([([], encoded[row]) for row in rows], special=self.codec.special).to(self.device)
                 scored = score_target(self.model.decoder, self.model.encoder(batch.source), batch.target)
             for row, log_prob in zip(rows, scored.log_prob.tolist(), strict=True):
                 results[row] = (log_prob, len(encoded[row]) + 1)

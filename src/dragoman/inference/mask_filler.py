@@ -91,8 +91,8 @@ class MaskFiller:
 
     def _probabilities(self, ids: Sequence[int]) -> Float[Tensor, "position vocab"]:
         """Return the probability of each token at each position; special tokens have probability 0."""
-        row = torch.tensor([[*ids, self.codec.special.eos]], device=self.device)
         with self.session.computing():
+            row = torch.tensor([[*ids, self.codec.special.eos]], device=self.device)
             logits = self.model.head(self.model(Padded(row, torch.ones_like(row, dtype=torch.bool))))[0].float()
             if not logits.isfinite().all():
                 raise RunError("the model produces NaN probabilities; its weights are damaged, use another checkpoint")

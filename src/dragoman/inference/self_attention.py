@@ -14,6 +14,7 @@ from dragoman.data.collate import collate
 from dragoman.errors import InputError, RunError
 from dragoman.inference.attention_map import AttentionMap, Side, side
 from dragoman.interfaces import Attended
+from dragoman.machine.torch_state import undisturbed
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.text.codec import Codec
 
@@ -47,8 +48,8 @@ def map_self_attention(
             f"the {of} of this model has no self-attention that can be drawn; choose a Transformer of sentences, or leave out "
             "`--attention`"
         )
-    batch = collate([pair], special=codecs[1].special).to(next(model.parameters()).device)
-    with torch.inference_mode(), _watching(attentions) as seen:
+    with torch.inference_mode(), undisturbed(), _watching(attentions) as seen:
+        batch = collate([pair], special=codecs[1].special).to(next(model.parameters()).device)
         model(batch.source, batch.inputs)
     weights = torch.cat([one.float().cpu() for one in seen])
     if not weights.isfinite().all():

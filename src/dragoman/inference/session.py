@@ -15,6 +15,7 @@ from dragoman.inference.threads import fitting_threads
 from dragoman.layers.linear import MULTIPLIERS, PackedWeights
 from dragoman.machine.devices import choose_device
 from dragoman.machine.precision import InferencePrecisionName, choose_inference_precision, width_of
+from dragoman.machine.torch_state import undisturbed
 from dragoman.models.capabilities import Purpose, capabilities_of
 from dragoman.runs.folder import Run, open_run
 
@@ -40,16 +41,21 @@ class Session(Generic[AnyModel]):
         if not self._fixed:
             return None
         width = max(map(width_of, self.models))
-        precision = choose_inference_precision(requested, self.device, width=width, multipliers=MULTIPLIERS)
+        with undisturbed():
+            precision = choose_inference_precision(requested, self.device, width=width, multipliers=MULTIPLIERS)
         if precision not in self._packed:
             self._packed[precision] = PackedWeights(precision, *self.models)
         return self._packed[precision]
 
     @contextmanager
     def computing(self, packed: PackedWeights | None = None, *, rows: int | None = None) -> Iterator[None]:
-        """Compute without gradients, with the weights `packed`; small search steps, by their `rows`, use one thread."""
+        """Compute without gradients, with the weights `packed`; small search steps, by their `rows`, use one thread.
+
+        What the caller has set for torch, such as autocast, makes no difference.
+        """
         with ExitStack() as contexts:
             contexts.enter_context(torch.inference_mode())
+            contexts.enter_context(undisturbed())
             if packed is not None:
                 contexts.enter_context(packed.used())
             if rows is not None:

@@ -88,7 +88,7 @@ def fit(
     with (
         joined(device, seed=recipe.seed) as world,
         threads_restored(),
-        usual_torch(device),
+        usual_torch(),
         random_numbers_restored(device),
     ):
         if not world.is_first:

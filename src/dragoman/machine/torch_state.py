@@ -9,16 +9,23 @@ CPU = torch.device("cpu")
 
 
 @contextmanager
-def usual_torch(device: torch.device = CPU) -> Iterator[None]:
+def undisturbed() -> Iterator[None]:
+    """Compute without the caller's autocast within a `with` block, and make new tensors on the CPU whatever the caller says."""
+    with _no_autocast("cpu"), _no_autocast("cuda"), _new_tensors_on_cpu():
+        yield
+
+
+@contextmanager
+def usual_torch() -> Iterator[None]:
     """Compute with torch's usual defaults within a `with` block, and restore those of the caller after it.
 
-    These are float32 on the CPU for new tensors, gradients, and no autocast on `device`.
+    These are float32 on the CPU for new tensors, gradients, and no autocast.
     """
     dtype = torch.get_default_dtype()
     if dtype != torch.float32:
         torch.set_default_dtype(torch.float32)
     try:
-        with torch.inference_mode(False), _no_autocast(device), _new_tensors_on_cpu():
+        with torch.inference_mode(False), undisturbed():
             yield
     finally:
         if dtype != torch.float32:
@@ -32,9 +39,9 @@ def random_numbers_restored(device: torch.device = CPU) -> Iterator[None]:
         yield
 
 
-def _no_autocast(device: torch.device) -> AbstractContextManager[object]:
+def _no_autocast(device: str) -> AbstractContextManager[object]:
     """Turn autocast off if it is on; an autocast within another one, even one that is off, keeps rounded weights too long."""
-    return torch.autocast(device.type, enabled=False) if torch.is_autocast_enabled(device.type) else nullcontext()
+    return torch.autocast(device, enabled=False) if torch.is_autocast_enabled(device) else nullcontext()
 
 
 @contextmanager

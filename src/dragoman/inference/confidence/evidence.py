@@ -20,6 +20,7 @@ from dragoman.inference.noisy_channel import Scorer
 from dragoman.inference.requests import EncodedRequest
 from dragoman.inference.scorers import scorer_of
 from dragoman.inference.translator import Translator
+from dragoman.machine.torch_state import undisturbed
 from dragoman.metrics.utility import similarities
 from dragoman.models.seq2seq import Seq2Seq
 from dragoman.settings import Settings
@@ -238,7 +239,7 @@ def _drop(translator: Translator, models: Sequence[Seq2Seq], request: EncodedReq
     """Return the mean log-probability of a translation in each pass with dropout; the random numbers depend on the pair alone."""
     device = translator.engine.session.device
     found = np.zeros((len(models), passes))
-    with torch.random.fork_rng(), torch.no_grad():
+    with torch.random.fork_rng(), torch.no_grad(), undisturbed():
         torch.manual_seed(crc32(repr((request.sources, request.target)).encode()))
         for model, row, source in zip(models, found, request.sources, strict=True):
             pairs = [(source, request.begun)] * passes

@@ -11,6 +11,7 @@ from dragoman.attention.watching import Look, Watcher, watched
 from dragoman.data.collate import collate
 from dragoman.errors import InputError
 from dragoman.layers.mixture import MixtureHead
+from dragoman.machine.torch_state import undisturbed
 from dragoman.models.seq2seq import Seq2Seq
 
 PROBE = 3
@@ -138,8 +139,8 @@ def source_lookups(model: Seq2Seq) -> tuple[nn.Module, ...]:
         return look.weights
 
     unknown = [model.special.unk] * PROBE
-    batch = collate([(unknown, [])], special=model.special).to(next(model.parameters()).device)
-    with torch.inference_mode():
+    with torch.inference_mode(), undisturbed():
+        batch = collate([(unknown, [])], special=model.special).to(next(model.parameters()).device)
         state = model.decoder.start(model.encoder(batch.source))
         with watched(note):
             attention = model.decoder(batch.inputs[:, :1], state, need_weights=True)[0].attention
