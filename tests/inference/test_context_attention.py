@@ -63,6 +63,8 @@ def test_a_model_that_reads_no_previous_sentences_is_refused(trained: Trained) -
     plain = Translator.load(trained("transformer"))
     with pytest.raises(InputError, match="this run does not read previous sentences"):
         read_previous(plain.models[0], plain.source, "I love cats.", previous=["No."])
+    with pytest.raises(InputError, match="`previous` sentences are for document models"):
+        plain.translate(["I love cats."], previous=[["No."]])
 
 
 def test_a_previous_sentence_that_is_too_long_is_named(translator: Translator) -> None:

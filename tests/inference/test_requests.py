@@ -1,9 +1,11 @@
 """Sentences on their way to a model."""
 
+from typing import Any
+
 import pytest
 
 from dragoman.errors import InputError
-from dragoman.inference.requests import EncodedRequest, Request, RequestEncoder
+from dragoman.inference.requests import EncodedRequest, Request, RequestEncoder, given_previous
 from dragoman.text.codec import Codec
 from dragoman.text.vocabulary import Vocabulary
 from dragoman.text.words import Words
@@ -61,3 +63,24 @@ def test_words_that_a_translation_must_begin_with_are_given_whole_or_not_at_all(
     encoder = RequestEncoder((codec,), codec, {codec: None}, None, previous=0)
     found = encoder.encode_all([Request("a", prefix="c b"), Request("a", prefix="c other"), Request("a")])
     assert [one.prefix for one in found] == [(6, 5), (), ()]
+
+
+@pytest.mark.parametrize(
+    ("previous", "reads", "named"),
+    [
+        ([[], ["a"]], 0, "`previous` sentences are for document models.*leave them out"),
+        (["a", "b"], 0, "are for document models"),
+        ([["a"]], 1, "there are 1 lists for 2 sentences"),
+        (["a b", []], 1, r"write \['a b'\]"),
+        ([[], ["a", 3]], 1, "sentence 2: previous sentence 2 is 3, which is not text"),
+        ([None, []], 1, "None is not a list of texts"),
+    ],
+)
+def test_previous_sentences_that_nobody_would_read_rightly_are_refused(previous: Any, reads: int, named: str) -> None:
+    with pytest.raises(InputError, match=named):
+        given_previous(previous, 2, reads=reads)
+
+
+def test_previous_sentences_may_be_lists_or_made_one_by_one() -> None:
+    assert given_previous((iter(one) for one in (["a"], [])), 2, reads=1) == [["a"], []]
+    assert given_previous([[], ()], 2, reads=0) == [[], []]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dragoman.errors import InputError
+from dragoman.errors import InputError, number_of
 from dragoman.text.codec import Codec, encode_within
 from dragoman.text.frames import Between
 from dragoman.text.given import given_texts
@@ -86,6 +86,29 @@ def requests_of(
         Request(source, number, tuple(nearest), target, between, tuple(some), prefix)
         for number, (source, nearest, target, between, some, prefix) in enumerate(rows, first)
     ]
+
+
+def given_previous(previous: Iterable[Iterable[str]], count: int, *, reads: int) -> list[list[str]]:
+    """Return the sentences before each of `count` ones, of which models read so many.
+
+    InputError if they read none but some are given, if there is not a list for each, and for what is not text.
+
+    >>> given_previous([[], ["I love cats."]], 2, reads=1)
+    [[], ['I love cats.']]
+    """
+    rows = list(previous)
+    if not reads:
+        if any(rows):
+            raise InputError(
+                "`previous` sentences are for document models, but this run translates sentence by sentence; leave them out"
+            )
+        return [[] for _ in range(count)]
+    if len(rows) != count:
+        raise InputError(
+            f"each sentence needs a list of the `previous` ones, but there are {len(rows):,} lists for "
+            f"{number_of(count, 'sentence')}; give [] for one without any"
+        )
+    return [given_texts(row, f"sentence {number}: previous sentence") for number, row in enumerate(rows, 1)]
 
 
 @dataclass(frozen=True)

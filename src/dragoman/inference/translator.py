@@ -16,7 +16,7 @@ from dragoman.inference.attention_map import AttentionMap, HeadSelection, as_giv
 from dragoman.inference.checks import lay_over
 from dragoman.inference.minimum_risk import least_risk
 from dragoman.inference.noisy_channel import Scorer, features, rerank
-from dragoman.inference.requests import EncodedRequest, RequestEncoder, requests_of
+from dragoman.inference.requests import EncodedRequest, RequestEncoder, given_previous, requests_of
 from dragoman.inference.self_attention import SelfAttentionSide, map_self_attention
 from dragoman.inference.session import Session, check_same_text, open_runs
 from dragoman.inference.spelling import Speller
@@ -198,7 +198,9 @@ class Translator:
         The other arguments are those of `translate`.
         """
         texts = given_texts(sources, first=first)
-        before = self.preceding(texts) if previous is None or not self.previous else previous
+        before = (
+            self.preceding(texts) if previous is None else given_previous(previous, len(texts), reads=self.previous)
+        )
         languages = self.directions.frames(to, len(texts))
         made = requests_of(
             texts, before, targets=targets, languages=languages, terms=terms, prefixes=prefixes, first=first
