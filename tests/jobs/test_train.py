@@ -157,6 +157,13 @@ def test_every_step_rounds_the_weights_of_the_step_before(tmp_path: Path, monkey
     assert all(torch.equal(again[name], tensor) for name, tensor in usual.items())
 
 
+@pytest.mark.parametrize("given", ["phrasebook-en-vi", Path("recipe.yaml"), {"seed": 1}, None])
+def test_a_recipe_is_loaded_before_it_is_trained(tmp_path: Path, given: Any):
+    with pytest.raises(SettingsError, match=r"is not a recipe; give `dragoman\.load_recipe"):
+        fit(given, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize("kind", [Path, str])
 def test_a_run_in_the_folder_is_not_overwritten(trained: Trained, kind: type):
     with pytest.raises(RunError, match="already holds a run; add --resume"):

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from reprlib import repr as shortened
 from typing import Any
 
 import torch
@@ -17,7 +18,7 @@ from dragoman.data.sampling import dropout_of
 from dragoman.data.store import build_store
 from dragoman.data.stream import BatchStream
 from dragoman.data.variation import Variation
-from dragoman.errors import TrainingError
+from dragoman.errors import SettingsError, TrainingError
 from dragoman.jobs.checks import (
     check_corpus,
     check_machine,
@@ -84,6 +85,8 @@ def fit(
     Processes that `torchrun` started train together: all call this with the same arguments and a folder that all of them see,
     and the first prepares and writes the run. Where torchrun started them again, they resume.
     """
+    if not isinstance(recipe, Recipe):
+        raise SettingsError(f"{shortened(recipe)} is not a recipe; give `dragoman.load_recipe(NAME)`")
     folder, device = Path(folder), choose_device(recipe.training.device)
     with (
         joined(device, seed=recipe.seed) as world,
