@@ -1,6 +1,7 @@
 """The choice of a device."""
 
 import warnings
+from typing import Any
 
 import pytest
 import torch
@@ -17,6 +18,12 @@ from dragoman.machine.devices import choose_device
 def test_a_gpu_is_taken_where_it_is_wanted_and_there(monkeypatch: pytest.MonkeyPatch, requested, gpu, device):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
     assert choose_device(requested).type == device
+
+
+@pytest.mark.parametrize(("requested", "named"), [("gpu", "`gpu`"), (torch.device("cpu"), r"`device\(type='cpu'\)`")])
+def test_a_device_is_named_by_a_word(requested: Any, named: str) -> None:
+    with pytest.raises(InputError, match=rf"unknown device {named}; choose auto, cpu or cuda"):
+        choose_device(requested)
 
 
 def test_a_gpu_builds_no_plan_for_each_new_shape_of_a_batch(monkeypatch: pytest.MonkeyPatch):

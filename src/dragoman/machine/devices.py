@@ -4,7 +4,7 @@ import warnings
 
 import torch
 
-from dragoman.errors import InputError
+from dragoman.errors import InputError, shorten
 from dragoman.machine.memory import peak_resident_memory
 
 
@@ -16,7 +16,7 @@ def choose_device(requested: str) -> torch.device:
     a warning any more where a backward pass begins with a matrix product, as in SimCut: torch mends what it warns of.
     """
     if requested not in ("auto", "cpu", "cuda"):
-        raise InputError(f"unknown device `{requested}`; choose auto, cpu or cuda")
+        raise InputError(f"unknown device `{shorten(requested)}`; choose auto, cpu or cuda")
     if requested == "cuda" and not torch.cuda.is_available():
         raise InputError("`cuda` was requested, but no GPU is available; choose `cpu` or `auto`")
     if requested == "cpu" or not torch.cuda.is_available():
