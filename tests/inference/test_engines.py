@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.tiny import Trained, dragoman
@@ -34,6 +35,12 @@ def test_auto_takes_an_export_of_the_same_numbers(run: Path):
 def test_an_engine_that_does_not_exist_is_refused(run: Path):
     with pytest.raises(InputError, match=r"unknown engine `onnx`; choose auto, torch or ctranslate2"):
         load_translator(run, engine="onnx")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", [["runs/a", "runs/b"], None])
+def test_runs_are_paths_for_every_engine(given: Any):
+    with pytest.raises(InputError, match=r"is not the path of a run; give each path as an argument"):
+        load_translator(given)
 
 
 def test_ctranslate2_takes_the_smallest_export(run: Path):

@@ -3,12 +3,15 @@
 Does not import torch.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from reprlib import repr as shortened
 from typing import Any, TypeVar
 
 from dragoman.decoding.settings import DecodingSettings, SearchSettings
-from dragoman.errors import SettingsError
+from dragoman.errors import InputError, SettingsError
 from dragoman.models.capabilities import Capabilities
 from dragoman.runs.rules import Rule, refusals
 from dragoman.settings import parse
@@ -150,6 +153,15 @@ def lay_over(base: Chosen, changes: Mapping[str, Any], model: Capabilities | Non
     chosen = parse(type(base), base.model_dump() | given, "the decoding section")
     check_decoding(chosen, [name for name in given if getattr(chosen, name) != getattr(base, name)], model)
     return chosen
+
+
+def given_paths(runs: Iterable[str | Path]) -> list[Path]:
+    """Return the folders of runs. InputError for what is not a path, such as a list of them."""
+    given = list(runs)
+    for run in given:
+        if not isinstance(run, str | PathLike):
+            raise InputError(f"{shortened(run)} is not the path of a run; give each path as an argument of its own")
+    return [Path(run) for run in given]
 
 
 def refuse_alternatives(options: Mapping[str, Any], command: str) -> None:

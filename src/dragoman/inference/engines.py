@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from dragoman.errors import InputError, RunError, shell_path
+from dragoman.inference.checks import given_paths
 from dragoman.inference.ctranslate2.folder import Export, fresh_exports, is_export, open_export
 from dragoman.inference.ctranslate2.search import obstacle
 from dragoman.inference.ctranslate2.translator import ExportedTranslator, can_be_used, load_export, run_settings
@@ -31,7 +32,7 @@ def load_translator(
     """
     if engine not in get_args(EngineName):
         raise InputError(f"unknown engine `{engine}`; choose auto, torch or ctranslate2")
-    folders = [Path(run) for run in runs]
+    folders = given_paths(runs)
     exports = [folder for folder in folders if is_export(folder)]
     if exports:
         if device == "cuda":

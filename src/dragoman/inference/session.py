@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from os import PathLike
 from pathlib import Path
-from reprlib import repr as shortened
 from typing import Generic, Literal, TypeVar
 
 import torch
 from torch import nn
 
 from dragoman.errors import InputError
+from dragoman.inference.checks import given_paths
 from dragoman.inference.threads import fitting_threads
 from dragoman.layers.linear import MULTIPLIERS, PackedWeights
 from dragoman.machine.devices import choose_device
@@ -67,10 +66,7 @@ def open_runs(folders: Sequence[str | Path], purpose: Purpose, device: str = "au
     """Open runs whose models are for a purpose, and choose the device. RunError, or InputError for none or for another kind."""
     if not folders:
         raise InputError("no run is given; give the folder of one, or of several that translate together")
-    for folder in folders:
-        if not isinstance(folder, str | PathLike):
-            raise InputError(f"{shortened(folder)} is not the path of a run; give each path as an argument of its own")
-    runs = [open_run(Path(folder)) for folder in folders]
+    runs = [open_run(path) for path in given_paths(folders)]
     for run in runs:
         run.require(purpose)
     return runs, choose_device(device)
