@@ -1,10 +1,14 @@
 """PackedWeights with laid out and with rounded weights."""
 
+import copy
+import pickle
+
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
+from dragoman.errors import InputError
 from dragoman.layers.linear import PackedWeights, _has_int8, linear
 from dragoman.machine.precision import InferencePrecisionName
 
@@ -64,3 +68,24 @@ def test_weights_of_no_model_are_never_kept() -> None:
             weight, inputs = torch.randn(64, 96), torch.randn(4, 96)
             assert torch.equal(linear(inputs, weight, None), inputs @ weight.T)
     assert not products._known
+
+
+def test_a_copy_computes_with_its_own_weights() -> None:
+    model = nn.Sequential(nn.Linear(128, 128))
+    packed, inputs = PackedWeights("float32", model), torch.ones(3, 128)
+    with packed.used():
+        expected = model(inputs)
+        copied = copy.deepcopy(model)
+    weights, both = copy.deepcopy((packed, model))
+    for one in (copied, both):
+        for parameter in one.parameters():
+            nn.init.zeros_(parameter)
+        with weights.used():
+            assert not one(inputs).any()
+    with packed.used():
+        assert torch.equal(model(inputs), expected)
+
+
+def test_packed_weights_stay_in_their_process() -> None:
+    with pytest.raises(InputError, match=r"cannot be pickled; load it in each process"):
+        pickle.dumps(PackedWeights("float32", nn.Linear(4, 4)))

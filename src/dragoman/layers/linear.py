@@ -1,9 +1,12 @@
 """Linear layers at inference, with weights packed for the CPU or stored in fewer bits."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import deepcopy
 from functools import cache
+from types import MethodType
+from typing import Any, NoReturn
 
 import torch
 import torch.nn.functional as F
@@ -60,7 +63,17 @@ class PackedWeights:
             parameter.untyped_storage().data_ptr() for model in models for parameter in model.parameters()
         }
         for layer in (module for model in models for module in model.modules() if type(module) is nn.Linear):
-            layer.forward = _forward_of(layer)  # type: ignore[method-assign,assignment]
+            layer.forward = MethodType(forward, layer)  # type: ignore[method-assign]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "PackedWeights":
+        """Pack the weights of copies of the models."""
+        return PackedWeights(self.precision, *(deepcopy(model, memo) for model in self._models))
+
+    def __reduce__(self) -> NoReturn:
+        """Raise InputError: this is what a translator holds that is to be pickled for another process."""
+        raise InputError(
+            "a loaded run cannot be pickled; load it in each process by its path, as with `dragoman.Translator.load(RUN)`"
+        )
 
     @contextmanager
     def used(self) -> Iterator[None]:
@@ -87,9 +100,9 @@ class PackedWeights:
 _in_use: ContextVar[PackedWeights | None] = ContextVar("products", default=None)
 
 
-def _forward_of(layer: nn.Linear) -> Callable[[Tensor], Tensor]:
-    """Return the forward method of a layer, computed by `linear`."""
-    return lambda inputs: linear(inputs, layer.weight, layer.bias)
+def forward(layer: nn.Linear, inputs: Tensor) -> Tensor:
+    """Compute a layer by `linear`: as a method of the layer, so that a copy of the layer computes with its own weights."""
+    return linear(inputs, layer.weight, layer.bias)
 
 
 def _torchs_own(weight: Tensor) -> Multiply:
