@@ -57,7 +57,10 @@ def train(
 def predict(
     run: Run,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object per line, with the probabilities of all labels.")
+        bool,
+        typer.Option(
+            "--json", help="Print one JSON object per line, from line 1, with the probabilities of all labels."
+        ),
     ] = False,
     device: Device = "auto",
 ) -> None:

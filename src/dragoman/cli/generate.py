@@ -33,7 +33,8 @@ def generate(
 
     The run is a decoder-only language model. There is one line of standard output for each line of input.
 
-    With --n-best, every continuation is on its own line: LINE ||| TEXT ||| SCORE, with lines counted from 0.
+    With --n-best, every continuation is on its own line: LINE ||| TEXT ||| SCORE, with lines counted from 0, as in
+    the `line` of --json.
     """
     options = decoding_options(settings, beam=beam, n_best=n_best)
     options |= ({"method": "sample"} if sampling else {}) | ({} if length is None else {"maximum_length": length})

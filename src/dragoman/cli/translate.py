@@ -54,8 +54,8 @@ def translate(
     With --output, the last argument is a document (txt, html, md, srt, vtt, po, xliff, tmx, csv, tsv, docx, pptx, xlsx, odt,
     odp, ods or epub, also .gz of the text ones), which is translated into another file and keeps its form.
 
-    With --n-best, every translation is on its own line: LINE ||| TEXT ||| SCORE, with lines counted from 0; an
-    empty line has one translation.
+    With --n-best, every translation is on its own line: LINE ||| TEXT ||| SCORE, with lines counted from 0, as in
+    the `line` of --json; an empty line has one translation.
     """
     shown = Shown(align=align, confidence=trust.confidence, alarms=trust.alarms, as_json=as_json)
     options = search.options(n_best)
