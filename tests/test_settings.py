@@ -41,6 +41,8 @@ class Recipe(Settings):
     model: Annotated[Recurrent | Transformer, Field(discriminator="kind")]
     seed: int = 1
     limit: float = Field(1.0, gt=0, allow_inf_nan=True)
+    begins: Literal["blank lines"] | Path | None = None
+    names: dict[str, str] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check(self) -> "Recipe":
@@ -76,6 +78,8 @@ REFUSED = [
     (["model.cell=tanh"], "the recipe: `model.cell` cannot be `tanh`; known: gru, lstm"),
     (["model.hidden=0"], "the recipe: `model.hidden` is 0, but it must be at least 1"),
     (["seed=1.5"], "the recipe: `seed` is 1.5, but it must be a whole number"),
+    (["begins=7"], "the recipe: `begins` cannot be `7`; known: blank lines"),
+    (["names=[a]"], "the recipe: `names` is ['a'], but it must be a table of settings"),
     (["limit=much"], "the recipe: `limit` is 'much', but it must be a number"),
     (["seed=13"], "the recipe: `seed` is 13, which brings bad luck; choose another"),
 ]

@@ -263,8 +263,11 @@ _PLAIN = {
     **dict.fromkeys(("float_type", "float_parsing"), "it must be a number"),
     **dict.fromkeys(("bool_type", "bool_parsing"), "it must be true or false"),
     "string_type": "it must be text",
+    "dict_type": "it must be a table of settings",
 }
 """Pydantic messages that use terms of Python, in those of a recipe."""
+_MEMBERS = ("function-", "literal[")
+"""What begins pydantic's names of members of a union that have no tag."""
 _BOUNDS = {
     "greater than or equal to": "at least",
     "less than or equal to": "at most",
@@ -288,7 +291,7 @@ def _in_plain_words(message: str) -> str:
 
 def _is_tag(part: object, kind: type[Settings]) -> bool:
     """Return whether a part of a pydantic location is the tag of a union, or a member that has none, rather than a setting."""
-    return isinstance(part, str) and (part in _tags(kind) or (part.startswith("function-") and part.endswith("]")))
+    return isinstance(part, str) and (part in _tags(kind) or (part.startswith(_MEMBERS) and part.endswith("]")))
 
 
 def _tags(kind: Any) -> set[str]:

@@ -28,6 +28,8 @@ def test_an_arena_is_read_with_its_systems_in_their_order(tmp_path: Path):
         ("systems.both.recipe=own-files", "the system `both`: it is either an `ensemble` or has a `recipe`"),
         ("systems.rnn={}", "the system `rnn`: it needs a `recipe`, a model in `set`, or an `ensemble`"),
         ("systems.rnn.set.data={}", "the system `rnn`: `set.data` cannot differ between systems; set it in `base`"),
+        ("base=7", "`base` is 7, but it must be the name of a recipe, or a table of settings"),
+        ("base=[a]", "`base` is ['a'], but it must be the name of a recipe, or a table of settings"),
         ("sead=3", "has no setting `sead`; did you mean `seeds`?"),
     ],
 )

@@ -5,9 +5,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from dragoman.errors import SettingsError
+from dragoman.errors import SettingsError, shorten
 from dragoman.runs.recipe import find_arena
 from dragoman.settings import Settings, override, parse, read_yaml
 
@@ -106,6 +106,14 @@ class ArenaSettings(Settings):
     """CPU threads of each job."""
     quick: float = Field(0.25, gt=0, le=1)
     """Share of the budget with `--quick`."""
+
+    @field_validator("base", mode="before")
+    @classmethod
+    def _check_base(cls, base: Any) -> Any:
+        """Refuse what is neither a name nor a table, of which pydantic would say that it is no text."""
+        if not isinstance(base, str | Mapping):
+            raise ValueError(f"`base` is {shorten(base)}, but it must be the name of a recipe, or a table of settings")
+        return base
 
     @model_validator(mode="after")
     def _check(self) -> "ArenaSettings":
