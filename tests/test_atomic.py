@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.atomic import check_output, remove_temporary_files, replacing, write_output, write_text
+from dragoman.atomic import check_output, left_behind, remove_temporary_files, replacing, write_output, write_text
 from dragoman.errors import InputError
 
 
@@ -124,3 +124,14 @@ def test_whether_a_file_can_be_written_is_known_before_and_leaves_no_trace(
             check_output(path)
     assert {path.name for path in tmp_path.iterdir()} == {"old.html", "folder.html"}
     assert (tmp_path / "old.html").read_text(encoding="utf-8") == "old"
+
+
+@pytest.mark.parametrize("name", ["run", "a[b]*", "x" * 255])
+def test_what_is_left_behind_of_a_file_is_found_and_nothing_else(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    for other in (".run2.0123abcd.partial", ".run.partial", ".ab.0123abcd.partial", "run.0123abcd.partial"):
+        (tmp_path / other).touch()
+    with replacing(path) as temporary:
+        temporary.mkdir()
+        assert left_behind(path) == [temporary]
+    assert left_behind(path) == []

@@ -1,6 +1,7 @@
 """Write files atomically: a reader, or a run after a crash, finds the old file or the new one, never half of one."""
 
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ from dragoman.errors import InputError
 
 SUFFIX = ".partial"
 """Suffix of every temporary file, whose name also starts with a dot."""
+_TOKEN = 4
+"""Number of random bytes in its name."""
 _NAMED = 200
 """Number of bytes of a name that its temporary file has too; most file systems take names of 255."""
 
@@ -104,6 +107,12 @@ def remove_temporary_files(folder: Path) -> None:
         _remove(path)
 
 
+def left_behind(path: Path) -> list[Path]:
+    """Return the temporary names of `path` that exist: killed processes left them, or other processes are writing them."""
+    token = re.compile(rf"{re.escape(_stem(path))}\.[0-9a-f]{{{2 * _TOKEN}}}{re.escape(SUFFIX)}")
+    return [one for one in path.parent.iterdir() if token.fullmatch(one.name)]
+
+
 def _replace_folder(temporary: Path, path: Path) -> None:
     """Rename a folder to `path`; an existing folder is moved out of the way first, and back if renaming fails."""
     if not path.exists():
@@ -121,8 +130,12 @@ def _replace_folder(temporary: Path, path: Path) -> None:
 
 def _temporary(path: Path) -> Path:
     """Return a new name in the folder of `path`."""
-    name = os.fsencode(path.name)[:_NAMED].decode(errors="ignore")
-    return path.parent / f".{name}.{secrets.token_hex(4)}{SUFFIX}"
+    return path.parent / f"{_stem(path)}.{secrets.token_hex(_TOKEN)}{SUFFIX}"
+
+
+def _stem(path: Path) -> str:
+    """Return what the temporary names of `path` begin with."""
+    return f".{os.fsencode(path.name)[:_NAMED].decode(errors='ignore')}"
 
 
 def _remove(path: Path) -> None:

@@ -1,6 +1,8 @@
 """Run folders."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -16,7 +18,7 @@ from dragoman.data.ledger import LEDGER, write_recorded
 from dragoman.errors import RunError
 from dragoman.machine.provenance import versions
 from dragoman.runs import folder as module
-from dragoman.runs.folder import Run, new_run, open_run
+from dragoman.runs.folder import Run, new_run, open_run, replacing_run
 from dragoman.text import WordsSettings, learn_codecs
 from dragoman.training.checkpoint import own_tensors
 from dragoman.training.files import RunFiles
@@ -199,3 +201,19 @@ def test_adapters_of_one_another_are_refused(fresh: Run, tmp_path: Path):
         sealed_with(replace(fresh, folder=tmp_path / name, recipe=other), start_from={"whole": origin})
     with pytest.raises(RunError, match=r"a holds adapters of a run that holds adapters of it; copy the runs again"):
         open_run(tmp_path / "a").load_any(torch.device("cpu"))
+
+
+def test_what_killed_processes_left_of_a_run_is_removed_and_what_others_write_is_not(tmp_path: Path):
+    killed = (
+        "import os; from pathlib import Path; from dragoman.runs.folder import replacing_run\n"
+        "with replacing_run(Path('run')), replacing_run(Path('other')): os._exit(9)"
+    )
+    subprocess.run([sys.executable, "-c", killed], cwd=tmp_path, check=False)
+    left = {path.name[:4] for path in tmp_path.iterdir()}
+    assert left == {".run", ".oth"}
+    with replacing_run(tmp_path / "run") as slow, replacing_run(tmp_path / "run") as temporary:
+        (slow / "model").touch()
+        (temporary / "model").touch()
+        assert len({slow, temporary}) == 2
+    assert sorted(path.name[:4] for path in tmp_path.iterdir()) == [".oth", "run"]
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["model"]

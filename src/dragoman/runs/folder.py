@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dragoman.atomic import replacing
+from dragoman.atomic import left_behind, replacing
 from dragoman.data.checksums import weights_digest
 from dragoman.data.directions import Direction, Directions, imported_directions
 from dragoman.data.ledger import LEDGER, check, record, write_recorded
@@ -42,6 +42,7 @@ from dragoman.runs.integrity import (
     sealed,
     unsealed,
 )
+from dragoman.runs.lock import LOCK, run_lock, stale
 from dragoman.runs.recipe import Recipe
 from dragoman.settings import Kind, Settings, dump, parse, read_yaml
 from dragoman.text.codec import Codec
@@ -291,14 +292,17 @@ def check_new(folder: Path, *, resumable: bool = True) -> None:
 def replacing_run(folder: Path) -> Iterator[Path]:
     """Yield a folder that becomes the run `folder` if nothing is raised; until then there is nothing of it.
 
-    Raises RunError if it cannot be written; an error that is raised names `folder`.
+    What a killed process left of it is deleted. Raises RunError if it cannot be written; an error that is raised names `folder`.
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
+        for left in left_behind(folder.absolute()):
+            if stale(left / LOCK):
+                shutil.rmtree(left, ignore_errors=True)
         with replacing(folder.absolute()) as temporary:
-            temporary.mkdir()
             try:
-                yield temporary
+                with run_lock(temporary):
+                    yield temporary
             except DragomanError as error:  # of the folder as it is called for as long
                 raise type(error)(str(error).replace(str(temporary), str(folder))) from None
     except OSError as error:
