@@ -89,6 +89,16 @@ def test_a_kind_in_a_file_leaves_to_auto_what_it_does_on_the_command_line(tmp_pa
     assert "model.dropout" in recipe.auto and "model.kind" not in recipe.auto
 
 
+@pytest.mark.parametrize(
+    ("model", "metric"), [("transformer", "bleu"), ("decoder_only", "loss"), ("masked_lm", "loss")]
+)
+def test_the_metric_is_one_that_the_model_has(tmp_path: Path, model: str, metric: str):
+    (tmp_path / "mine.yaml").write_text(f"extends: own-files\nmodel: {{kind: {model}}}\n", encoding="utf-8")
+    assert load_recipe(tmp_path / "mine.yaml").training.metric == metric
+    for chosen in ("bleu", "loss"):
+        assert load_recipe(tmp_path / "mine.yaml", [f"training.metric={chosen}"]).training.metric == chosen
+
+
 def test_a_circle_of_recipes_is_refused(tmp_path: Path):
     (tmp_path / "a.yaml").write_text("extends: b.yaml\n", encoding="utf-8")
     (tmp_path / "b.yaml").write_text("extends: a.yaml\n", encoding="utf-8")

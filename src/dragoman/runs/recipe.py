@@ -12,6 +12,7 @@ from dragoman.data.settings import DataSettings
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import SettingsError, shorten
 from dragoman.models.build import ModelChoice
+from dragoman.models.capabilities import capabilities_of
 from dragoman.settings import AUTO, Settings, merge, nearest, override, parse, read_yaml
 from dragoman.text.given import given_texts
 from dragoman.text.settings import TextSettings
@@ -96,11 +97,14 @@ class Recipe(Settings):
     @model_validator(mode="wrap")
     @classmethod
     def _take_auto(cls, table: Any, check: Callable[[Any], "Recipe"]) -> "Recipe":
-        """Replace what is `auto` by placeholders, and remember where it was."""
+        """Replace what is `auto` by placeholders, and remember where it was; give language models the only metric they have."""
         if not isinstance(table, Mapping):
             return check(table)
         fixed, auto = without_auto(table)
         recipe = check(fixed)
+        if not capabilities_of(recipe.model).translates and "metric" not in recipe.training.model_fields_set:
+            training = recipe.training.model_copy(update={"metric": "loss"})
+            recipe = recipe.model_copy(update={"training": training})
         recipe._auto = auto
         return recipe
 
