@@ -44,6 +44,19 @@ def test_text_in_the_other_language_is_refused(trained: Trained, text: Path, tmp
     assert "mono.en looks like `en`" in sentence
 
 
+def test_a_run_of_several_languages_is_told_which(trained: Trained, text: Path, tmp_path: Path) -> None:
+    run = trained("rnn", "data.train.0.both_ways=true", "decoding.maximum_ratio=1.0")
+    english = tmp_path / "mono.en"
+    english.write_text("I love cats.\nShe sleeps.\n", encoding="utf-8")
+    found = dragoman("backtranslate", run, text, "--from", "vi", "--to", "en", "--out", tmp_path / "a.tsv")
+    assert found.code == 0 and "a.tsv, tagged: true}" in found.errors, found.errors
+    found = dragoman("backtranslate", run, english, "--from", "en", "--to", "vi", "--out", tmp_path / "b.tsv")
+    assert found.code == 0 and "b.tsv, tagged: true, languages: [vi, en]}" in found.errors, found.errors
+    assert "say which one with `--to`" in refusal("backtranslate", run, text, "--out", tmp_path / "c.tsv")
+    wrong = ("--from", "en", "--to", "vi", "--out", tmp_path / "c.tsv")
+    assert "mono.vi looks like `vi`" in refusal("backtranslate", run, text, *wrong)
+
+
 def test_ctrl_c_says_how_to_go_on(
     trained: Trained, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ from dragoman.jobs.backtranslate import Backtranslated, BacktranslationSettings,
 from dragoman.jobs.train import fit
 from dragoman.jobs.translate_corpus import TranslationProgress
 from dragoman.runs.folder import open_run
+from dragoman.text.frames import Between
 from dragoman.text.tags import SYNTHETIC
 
 BACK = ("data.source=vi", "data.target=en", "decoding.maximum_ratio=1.0", "decoding.n_best=2")
@@ -92,6 +93,22 @@ def test_the_pairs_of_a_large_text_are_never_in_memory_together(trained: Trained
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < out.stat().st_size / 2
+
+
+@pytest.mark.parametrize("to", [Between(None, "en"), Between("vi", "en"), Between(None, "vi")])
+def test_a_run_of_several_languages_translates_into_the_one_that_is_given(
+    to: Between, trained: Trained, text: Path, tmp_path: Path
+) -> None:
+    run, out = trained("rnn", "data.train.0.both_ways=true", "decoding.maximum_ratio=1.0"), tmp_path / "pairs.tsv"
+    settings = BacktranslationSettings()
+    backtranslate(run, text, out, settings=settings, to=to)
+    best = Translator.load(run).translate(GOOD, to=to)
+    assert [row[:2] for row in rows(out)] == [[one.text, line] for one, line in zip(best, GOOD, strict=True)]
+    other = Between(None, "vi" if to.target == "en" else "en")
+    with pytest.raises(InputError, match="`languages` differs"):
+        backtranslate(run, text, out, settings=settings, to=other, resume=True)
+    with pytest.raises(InputError, match=r"say which one with `--to`"):
+        backtranslate(run, text, tmp_path / "others.tsv", settings=settings)
 
 
 def test_samples_are_drawn_by_the_seed(trained: Trained, text: Path, tmp_path: Path) -> None:

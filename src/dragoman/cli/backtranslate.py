@@ -1,14 +1,19 @@
 """`dragoman backtranslate`."""
 
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dragoman.cli.console import announced, note, print_path, watching_translation
 from dragoman.cli.files import check_languages
-from dragoman.cli.options import Beam, Device, SearchSettings, decoding_options, number
+from dragoman.cli.options import Beam, Device, Languages, SearchSettings, decoding_options, number
+
+if TYPE_CHECKING:
+    from dragoman.data.settings import DataSettings
+    from dragoman.text.frames import Between
 
 KeepBest = Annotated[
     float,
@@ -28,6 +33,14 @@ MinimumScore = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class Kept:
+    """Which pairs are kept."""
+
+    keep_best: KeepBest = 1.0
+    minimum_score: MinimumScore = None
+
+
 def backtranslate(
     run: Annotated[
         Path,
@@ -40,12 +53,12 @@ def backtranslate(
         ),
     ],
     out: Annotated[Path, typer.Option(help="File of the pairs: translation, tab, sentence, tab, score.")],
+    languages: Languages,
+    kept: Kept,
     beam: Beam = None,
     sampling: Annotated[
         bool, typer.Option("--sample", help="Sample the translations, which teaches more where there are many pairs.")
     ] = False,
-    keep_best: KeepBest = 1.0,
-    minimum_score: MinimumScore = None,
     settings: SearchSettings = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue, or choose other pairs from translations that are complete.")
@@ -56,31 +69,40 @@ def backtranslate(
 
     This is back-translation: to improve a translator from English to Vietnamese, translate Vietnamese text with a run from
     Vietnamese to English. The pairs have a synthetic English source and a real Vietnamese target; train on them and on your
-    real pairs.
+    real pairs. A run of several languages needs --to, and --from to name both in the line for `data.train`.
 
     Empty, repeated and too long lines are left out. Ctrl-C keeps what is translated; --resume continues.
     """
-    import yaml
-
     options = decoding_options(settings, beam=beam) | ({"method": "sample"} if sampling else {})
     with announced(f"Loading {run}"):
         from dragoman.jobs.backtranslate import BacktranslationSettings, backtranslate, folder_of
         from dragoman.runs.folder import open_run
 
-        check_languages(open_run(run).languages, text, None)
+        opened = open_run(run)
+        to = opened.directions.choose(languages.source_language, languages.to)
+        check_languages(to, text, None)
     with watching_translation() as report:
         made = backtranslate(
             run,
             text,
             out,
-            settings=BacktranslationSettings(keep_best, minimum_score, options),
+            settings=BacktranslationSettings(kept.keep_best, kept.minimum_score, options),
+            to=to,
             device=device,
             resume=resume,
             report=report,
         )
     note(str(made))
-    corpus = {"tsv": str(out.absolute()), "tagged": True}
-    line = yaml.safe_dump([corpus], default_flow_style=None, sort_keys=False, allow_unicode=True, width=inf).strip()
-    note(f"Train on them with this line in `data.train`:  {line}")
+    note(f"Train on them with this line in `data.train`:  - {_corpus(out, opened.recipe.data, to)}")
     note(f"All translations are in {folder_of(out)}: --resume keeps others of them, for example with --keep-best 0.5.")
     print_path(out)
+
+
+def _corpus(out: Path, data: "DataSettings", to: "Between") -> str:
+    """Return the pairs as a corpus of a recipe; `to` says between which languages the run with such `data` translated."""
+    import yaml
+
+    corpus: dict[str, Any] = {"tsv": str(out.absolute()), "tagged": True}
+    if data.tagged and None not in to and to[::-1] != (data.source, data.target):
+        corpus["languages"] = list(to[::-1])
+    return yaml.safe_dump(corpus, default_flow_style=True, sort_keys=False, allow_unicode=True, width=inf).strip()

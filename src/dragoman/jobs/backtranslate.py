@@ -90,6 +90,7 @@ def backtranslate(
     out: Path,
     *,
     settings: BacktranslationSettings,
+    to: Between | None = None,
     device: str = "auto",
     resume: bool = False,
     report: Report | None = None,
@@ -99,12 +100,12 @@ def backtranslate(
     The pairs are for a run of the opposite direction (Sennrich et al. 2016, "Improving neural machine translation models with
     monolingual data"). Empty, repeated and too long lines are left out; they are too long where they exceed the run's
     `data.filters` or positions. The score is the log-probability per token. All translations stay in the folder
-    `folder_of(out)`, where a stopped job resumes, and from which other shares can be kept. Raises RunError if `out` exists
-    and `resume` is false, InputError for a run that cannot translate single sentences.
+    `folder_of(out)`, where a stopped job resumes, and from which other shares can be kept. A run of several target languages
+    needs `to`. Raises RunError if `out` exists without `resume`, InputError where the run cannot translate single sentences.
     """
     run, work = open_run(folder), folder_of(out)
     run.require("translate")
-    run.directions.require_one(str(folder))
+    between = run.directions.choose(*(to or ()))
     if capabilities_of(run.recipe.model).previous:
         raise InputError(
             f"{folder} reads documents, but lines of monolingual text are translated one by one; give another run"
@@ -112,11 +113,12 @@ def backtranslate(
     translator = _translator(run, settings, device)
     check_plain(out)
     _check_new(out, resume=resume)
-    lines = partial(_lines, run, translator.models[0].source_positions, text)
+    framed = between if run.directions.tagged else None
+    lines = partial(_lines, run, text, between=framed, bound=translator.models[0].source_positions)
     with run_lock(work):
-        about = origin([folder], translator, [text]) | kept_of(run.recipe.data)
+        about = origin([folder], translator, [text]) | kept_of(run.recipe.data) | {"languages": list(between)}
         remember(work / ORIGIN, about, resume=resume)
-        corpus = CorpusTranslation(lambda: lines(summary=FilterSummary()), work / "1.jsonl")
+        corpus = CorpusTranslation(lambda: lines(summary=FilterSummary()), work / "1.jsonl", to=framed)
         translate_corpora(translator, [corpus], lambda best, _: [best], report=report or (lambda _: None))
         summary = FilterSummary()
         translated = sum(1 for _ in lines(summary=summary))
@@ -146,10 +148,13 @@ def _translator(run: Run, settings: BacktranslationSettings, device: str) -> Tra
     return load_translator(run.folder, device=device, settings=chosen.model_copy(update={"n_best": 1}))
 
 
-def _lines(run: Run, bound: int | None, text: Path, *, summary: FilterSummary) -> Iterator[Pair]:
+def _lines(
+    run: Run, text: Path, *, between: Between | None, bound: int | None, summary: FilterSummary
+) -> Iterator[Pair]:
     """Yield the lines to translate, each as a pair with itself; count them, and those left out, in `summary`."""
-    data = run.recipe.data
-    between = Between(*run.languages) if run.directions.tagged else None
+    data = run.recipe.data.model_copy(
+        update={"languages": (), "train": ()}
+    )  # these lines are in none of its directions
     pair_filter = PairFilter(data.filters.model_copy(update={"drop_duplicates": True}), summary)
     for pair in pair_filter.keep(read_pairs(MonolingualSettings(text=text.absolute()), data)):
         if bound is not None and len(run.source.special.ended(run.source.framed(pair.source, between))) > bound:

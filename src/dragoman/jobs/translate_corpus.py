@@ -32,7 +32,7 @@ CHUNK = 1024
 FIELDS = ("source", "target")
 """Fields of a row that hold a sentence and its translation, unless a corpus names others."""
 
-NOT_ALWAYS_REMEMBERED = frozenset({"filters", "corpora"})
+NOT_ALWAYS_REMEMBERED = frozenset({"filters", "corpora", "languages"})
 """What translations depend on that earlier releases did not write down: there, it is taken to be the same."""
 
 Choose = Callable[[Translation, Pair], list[Translation]]
