@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 import pytest
 import torch
-from tests.tiny import Trained, recipe
+from tests.tiny import Trained, recipe, with_decoding
 
 from dragoman import json_files
 from dragoman.data.checksums import weights_digest
@@ -217,3 +217,16 @@ def test_what_killed_processes_left_of_a_run_is_removed_and_what_others_write_is
         assert len({slow, temporary}) == 2
     assert sorted(path.name[:4] for path in tmp_path.iterdir()) == [".oth", "run"]
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["model"]
+
+
+def test_runs_that_rerank_are_found_where_the_recipe_says_or_else_beside_the_run(
+    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "runs").mkdir()
+    run = with_decoding(trained("rnn"), tmp_path / "runs" / "forward", rerank=["runs/back", "gone"])
+    monkeypatch.chdir(tmp_path / "runs")
+    assert open_run(run).recipe.decoding.rerank == (Path("runs/back"), Path("gone"))
+    (tmp_path / "runs" / "back").mkdir()
+    assert open_run("forward").recipe.decoding.rerank == (tmp_path / "runs" / "back", Path("gone"))
+    monkeypatch.chdir(tmp_path)
+    assert open_run("runs/forward").recipe.decoding.rerank == (Path("runs/back"), Path("gone"))

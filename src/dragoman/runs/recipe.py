@@ -117,6 +117,18 @@ class Recipe(Settings):
         return self
 
 
+def with_runs_beside(recipe: Recipe, folder: Path) -> Recipe:
+    """Return the recipe of the run `folder` with the runs that rerank where they are: where it says, or beside the run."""
+    beside = [folder.resolve().parent / path.name for path in recipe.decoding.rerank]
+    found = tuple(
+        other if not path.exists() and other.exists() else path
+        for path, other in zip(recipe.decoding.rerank, beside, strict=True)
+    )
+    if found == recipe.decoding.rerank:
+        return recipe
+    return recipe.model_copy(update={"decoding": recipe.decoding.model_copy(update={"rerank": found})})
+
+
 def with_auto_sections(table: Mapping[str, Any]) -> dict[str, Any]:
     """Return the table of a recipe with each setting `auto` in a section that is `auto`, so that some can be changed.
 
