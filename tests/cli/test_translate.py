@@ -120,6 +120,14 @@ def test_a_sentence_longer_than_all_that_was_trained_on_is_remarked(trained: Tra
     assert all(part in remark for part in ("Sentence 2", "31 words", "30", "data.filters.max_words"))
 
 
+def test_so_is_one_without_spaces(trained: Trained):
+    run = trained("rnn", "data.filters.max_characters=90")
+    found = dragoman("translate", run, "--set", "maximum_length=3", stdin=f"{'a' * 90}\n{'猫' * 91}。\n")
+    assert (found.code, len(found.lines)) == (0, 2)
+    (remark,) = found.errors.splitlines()
+    assert all(part in remark for part in ("Sentence 2", "92 characters", "90", "data.filters.max_characters"))
+
+
 @pytest.fixture
 def terms(tmp_path):
     path = tmp_path / "terms.tsv"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.data.corpus import Pair
-from dragoman.data.filters import FilterSummary, HashSet64, PairFilter, mostly_dropped, rejection_reason
+from dragoman.data.filters import FilterSummary, HashSet64, PairFilter, excess, mostly_dropped, rejection_reason
 from dragoman.data.settings import FilterSettings
 from dragoman.text.normalize import normalize
 
@@ -45,8 +45,21 @@ def test_a_pair_is_left_out_for_a_reason(source: str, target: str, reason: str |
     assert rejection_reason(source, target, SETTINGS) == reason
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("a b c  d ", None), ("a b c d e", "5 words"), ("a" * 20, None), ("猫" * 21, "21 characters"), ("", None)],
+)
+def test_a_text_is_longer_than_any_that_is_kept(text: str, said: str | None) -> None:
+    found = excess(text, SETTINGS)
+    assert (
+        (found is None) == (said is None) == (rejection_reason(normalize(text), "a" * 10, SETTINGS) is None or not text)
+    )
+    assert said is None or (found is not None and found.startswith(f"{said}, ") and "`data.filters.max_" in found)
+
+
 def test_limits_can_be_lifted() -> None:
     settings = FilterSettings(max_words=None, max_characters=None)
+    assert excess("a " * 9999, settings) is None
     assert rejection_reason("a " * 9999, "b", settings) is None
 
 

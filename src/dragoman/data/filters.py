@@ -132,6 +132,22 @@ def rejection_reason(source: str, target: str, settings: FilterSettings) -> str 
     return None
 
 
+def excess(text: str, settings: FilterSettings) -> str | None:
+    """Return how long a text is, if it is longer than any that training keeps, and which setting says so.
+
+    >>> excess("a b c", FilterSettings(max_words=2))
+    '3 words, but training excluded pairs of more than 2 (`data.filters.max_words`)'
+    >>> excess("a b c", FilterSettings())
+    """
+    normalized = normalize(text)
+    lengths = {"words": len(normalized.split()), "characters": len(normalized)}
+    for name, length in lengths.items():
+        most = getattr(settings, f"max_{name}")
+        if most is not None and length > most:
+            return f"{length:,} {name}, but training excluded pairs of more than {most:,} (`data.filters.max_{name}`)"
+    return None
+
+
 class PairFilter:
     """Yields the pairs to keep, corpus by corpus, and counts kept and dropped ones in `summary`.
 

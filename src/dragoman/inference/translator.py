@@ -1,6 +1,5 @@
 """A trained run, or several as an ensemble, as a translator: text in, text out."""
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -9,6 +8,7 @@ from typing import Any, Literal
 
 from dragoman.data.directions import Direction, Directions, Languages
 from dragoman.data.documents import preceding
+from dragoman.data.filters import excess
 from dragoman.decoding.hypotheses import Hypothesis, Watch
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import InputError
@@ -156,15 +156,12 @@ class Translator:
 
         Their numbers are counted from `first`.
         """
-        longest = min(
-            (run.recipe.data.filters.max_words or sys.maxsize for run in self.engine.runs), default=sys.maxsize
-        )
-        counts = ((number, len(sentence.split())) for number, sentence in enumerate(sentences, first))
+        limits = [run.recipe.data.filters for run in self.engine.runs]
+        told = ((number, [excess(one, limit) for limit in limits]) for number, one in enumerate(sentences, first))
         return [
-            f"Sentence {number} has {count:,} words, but training excluded pairs of more than {longest:,} "
-            "(`data.filters.max_words`): expect a poor translation, or split it."
-            for number, count in counts
-            if count > longest
+            f"Sentence {number} has {next(filter(None, said))}: expect a poor translation, or split it."
+            for number, said in told
+            if any(said)
         ]
 
     def encode(
