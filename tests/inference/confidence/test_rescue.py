@@ -57,6 +57,26 @@ def test_the_best_of_the_samples_is_chosen(trained: Trained, monkeypatch: pytest
     assert module.rescue(assessor, SENTENCES[:1], [marked]).translations == [marked]
 
 
+@pytest.mark.parametrize(
+    ("lower", "alarms", "taken"), [(0.4, 1, True), (0.6, 1, False), (1.4, 0, True), (1.6, 0, False)]
+)
+def test_no_sample_is_taken_that_the_run_finds_much_less_probable(
+    lower: float, alarms: int, taken: bool, trained: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assessor = Assessor.load(trained("transformer"))
+    (found,) = assessor.translate(SENTENCES[:1])
+    own = replace(found, assessment=Assessment((Alarm("too long"),), 0.1))
+    sample = replace(
+        found,
+        text="sample",
+        log_prob=found.log_prob - lower * (len(found.ids) + 1),
+        assessment=Assessment((Alarm("copied"),) * alarms, 0.9),
+    )
+    monkeypatch.setattr(Assessor, "translate", lambda *_, **__: [sample])
+    (kept,) = rescue(assessor, SENTENCES[:1], [own]).translations
+    assert (kept.text == "sample") == taken
+
+
 def test_samples_are_drawn_for_a_sentence_where_it_stands(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
     assessor = Assessor.load(trained("transformer"), coverage_penalty=0.5)
     good, bad = (

@@ -21,6 +21,10 @@ SAMPLES = 16
 NUCLEUS = 0.9
 """Share of the probability that they are drawn from."""
 
+LESS = 0.5
+"""How much lower the mean token log-probability of a sample may be than that of what it replaces; by 1 more for each alarm less.
+A calibration learns from translations, which are probable, so that it says little of samples that are not."""
+
 
 @dataclass(frozen=True)
 class Rescued:
@@ -46,8 +50,9 @@ def rescue(
 ) -> Rescued:
     """Replace each flagged translation by the best of itself and its samples with no more alarms, where one is better.
 
-    `translations` have assessments; the other arguments are those of `Assessor.translate`, without single decoding settings. A
-    replaced one keeps the text before the rescue in its assessment. InputError for several translations of a sentence.
+    No sample is taken that is much less probable (`LESS`). `translations` have assessments; the other arguments are those of
+    `Assessor.translate`, without single decoding settings. A replaced one keeps the text before the rescue in its assessment.
+    InputError for several translations of a sentence.
     """
     if any(one.alternatives for one in translations):
         raise InputError("a rescue chooses one translation of each sentence; ask for one alone (`n_best` of 1)")
@@ -71,12 +76,22 @@ def rescue(
             **options,
         )
         drawings = (replace(drawn, alternatives=()), *drawn.alternatives)
-        alarms = len(own.assessment.alarms)
-        best = max((own, *(one for one in drawings if len(one.assessment.alarms) <= alarms)), key=_rank)
+        best = max((own, *(one for one in drawings if _may_replace(own, one))), key=_rank)
         cured += not best.assessment.flagged
         if best.text != own.text:
             results[row] = replace(best, assessment=replace(best.assessment, replaced=own.text))
     return Rescued(results, flagged, cured)
+
+
+def _may_replace(own: Translation, sample: Translation) -> bool:
+    """Tell whether a sample has no more alarms than a translation, and is not much less probable."""
+    fewer = len(own.assessment.alarms) - len(sample.assessment.alarms)
+    return fewer >= 0 and _mean(sample) >= _mean(own) - LESS - fewer
+
+
+def _mean(translation: Translation) -> float:
+    """Return the mean log-probability of the tokens, with </s>."""
+    return translation.log_prob / (len(translation.ids) + 1)
 
 
 def _rank(translation: Translation) -> float:
@@ -85,7 +100,7 @@ def _rank(translation: Translation) -> float:
     An alarm outweighs as much as confidence 0.5 is from 0.73, or a mean log-probability that is 1 lower.
     """
     assessment = translation.assessment
-    rating = translation.log_prob / (len(translation.ids) + 1)
+    rating = _mean(translation)
     if assessment.confidence is not None:
         sure = min(max(assessment.confidence, 1e-9), 1 - 1e-9)
         rating = math.log(sure / (1 - sure))
