@@ -12,12 +12,14 @@ from dragoman.jobs.checks import check_recipe
 from dragoman.jobs.choices import (
     DROPOUT_PASSES,
     ENOUGH_PASSES,
+    LEAST_TEXT,
     LITTLE_TEXT,
     RECURRENT_PASSES,
     RECURRENT_TEXT,
     RECURRENT_TOKENS,
     RECURRENT_TOKENS_REPEATED,
     SHORT_TRAINING,
+    TRANSFORMER_PASSES,
     Workload,
     choose_model,
     dropout_for,
@@ -121,19 +123,27 @@ def test_a_short_time_is_for_a_recurrent_model_unless_the_recipe_wants_another()
     assert kind("model={kind: convs2s}") == "convs2s"
 
 
-def test_little_text_is_for_a_recurrent_model_however_long_the_time_is() -> None:
+def test_the_least_text_is_for_a_recurrent_model_however_long_the_time_is() -> None:
     def kind(**changes: Any) -> str:
-        work = {"tokens": RECURRENT_TEXT, "seen": 100 * RECURRENT_TOKENS, "timed": True, **changes}
+        work = {"tokens": LEAST_TEXT, "seen": 100 * RECURRENT_TOKENS, "timed": True, **changes}
         return chosen(left_to_auto(), Workload(100, **work)).model.kind
 
     assert kind() == kind(timed=False, speed=100.0) == "rnn", "another budget may end before the time does"
     others: list[dict[str, Any]] = [
-        {"tokens": RECURRENT_TEXT + 1},
+        {"tokens": LEAST_TEXT + 1},
         {"linkable": False},
         {"gpu": True},
         {"timed": False},
     ]
     assert {kind(**one) for one in others} == {"transformer"}
+
+
+def test_little_text_is_for_a_recurrent_model_unless_it_is_seen_often() -> None:
+    def kind(passes: float, tokens: int = RECURRENT_TEXT) -> str:
+        return chosen(left_to_auto(), Workload(100, tokens, passes * tokens, timed=True)).model.kind
+
+    assert kind(0.99 * TRANSFORMER_PASSES) == "rnn" and kind(TRANSFORMER_PASSES) == "transformer"
+    assert kind(0.99 * TRANSFORMER_PASSES, RECURRENT_TEXT + 1) == "transformer"
 
 
 def test_a_recurrent_model_stops_when_more_passes_are_of_no_use() -> None:

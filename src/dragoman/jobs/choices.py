@@ -30,11 +30,14 @@ RECURRENT_TOKENS_REPEATED = 1.7e6
 REPEATED = 4
 """Passes from which a text is seen often."""
 RECURRENT_TEXT = 250_000
-"""Target tokens in a pass up to which a recurrent model learns more than a Transformer, however long the time is.
+"""Target tokens in a pass up to which a recurrent model learns more than a Transformer in fewer than `TRANSFORMER_PASSES`.
 
-At 240,000 it has 14.2 BLEU after ten minutes, and a Transformer 13.2; later 15.0 (6 million tokens) and, in twice the time, 15.8
-(7 million). With sinusoids in place of rotary positions a Transformer had 12.2 then, and at 54,000 3.9, not 6.2.
+At 240,000 it has 14.2 BLEU after ten minutes, a Transformer 13.2; after 29 passes a Transformer has 15.8.
 """
+TRANSFORMER_PASSES = 30
+"""Passes of a Transformer over such a text from which it learns more, unless there are at most `LEAST_TEXT` tokens in each."""
+LEAST_TEXT = 100_000
+"""Target tokens in a pass up to which a recurrent model learns more however long the time is: at 54,000 6.2 BLEU, not 4.8."""
 ENOUGH_PASSES = 60
 """Passes over the corpus after which a recurrent model is done, even if there is time for more."""
 SHORT_TRAINING = 20e6
@@ -200,13 +203,14 @@ def _recurrent_for(recipe: Recipe, work: Workload) -> list[Choice]:
 
 
 def recurrent_learns_more(work: Workload) -> bool:
-    """Tell whether a recurrent model with guided attention is better at the end: the time is short, or the text is little.
+    """Tell whether a recurrent model with guided attention is better at the end: the time is short, or the text is little for it.
 
     Where no budget is a time, a Transformer is chosen.
     """
     often = work.amount >= REPEATED * work.tokens
     short = work.timed and work.amount <= (RECURRENT_TOKENS_REPEATED if often else RECURRENT_TOKENS)
-    little = (work.timed or work.speed is not None) and work.tokens <= RECURRENT_TEXT
+    enough = RECURRENT_TEXT if work.amount < TRANSFORMER_PASSES * work.tokens else LEAST_TEXT
+    little = (work.timed or work.speed is not None) and work.tokens <= enough
     return (short or little) and work.linkable and not work.gpu
 
 
