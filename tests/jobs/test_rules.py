@@ -4,6 +4,7 @@ import pytest
 from tests.tiny import recipe
 
 from dragoman.jobs.rules import RULES
+from dragoman.runs.recipe import load_recipe
 from dragoman.runs.rules import refusals
 
 LOOP = ["model.input_feeding=true"]
@@ -145,6 +146,15 @@ def test_a_setting_that_nothing_would_read_is_named_with_its_reason_and_a_remedy
 )
 def test_what_is_read_is_taken(model: str, assignments: list[str]) -> None:
     assert refusals(RULES, recipe(model, *assignments)) == []
+
+
+def test_the_rate_of_embeddings_may_be_set_where_the_optimiser_is_still_to_be_chosen() -> None:
+    def refused(*assignments: str) -> list[str]:
+        return refusals(RULES, load_recipe("own-files", ["training.embedding_rate=3", *assignments]))
+
+    assert refused() == []
+    (sentence,) = refused("training.optimizer=adamw")
+    assert sentence.startswith("`training.embedding_rate: 3.0` works only with `training.optimizer: muon`")
 
 
 def test_tags_do_not_work_with_positional_unknown_words() -> None:

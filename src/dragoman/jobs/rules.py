@@ -28,9 +28,11 @@ def _can(name: str) -> Works:
 
 
 def _optimised_by(optimizers: Sequence[str], setting: str) -> Works:
-    """Return a condition: one of these optimisers is ever used with `training`'s value of the setting."""
+    """Return a condition: one of these optimisers is ever used with `training`'s value of the setting, or still to be chosen."""
 
-    def works(_: Any, training: OptimisationSettings) -> bool:
+    def works(recipe: Any, training: OptimisationSettings) -> bool:
+        if "training.optimizer" in getattr(recipe, "auto", ()):
+            return True
         phases = [training.in_phase(number) for number in range(len(training.phases) + 1)]
         value = getattr(training, setting)
         return any(one.optimizer in optimizers and getattr(one, setting) == value for one in phases)
