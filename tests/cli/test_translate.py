@@ -112,20 +112,21 @@ def test_output_is_utf8_whatever_the_terminal(trained: Trained):
     assert not found.output.isascii()
 
 
-def test_a_sentence_longer_than_all_that_was_trained_on_is_remarked(trained: Trained):
-    run = trained("rnn", "data.filters.max_words=30")
-    found = dragoman("translate", run, "--set", "maximum_length=3", stdin=f"No.\n{'cat ' * 31}\nNo.\n")
-    assert (found.code, len(found.lines)) == (0, 3)
+@pytest.mark.parametrize(
+    ("most", "lines", "length"),
+    [
+        ("max_words=30", ["No.", "cat " * 31, "No."], "31 words"),
+        ("max_characters=90", ["a" * 90, "猫" * 91 + "。"], "92 characters"),
+    ],
+)
+def test_a_sentence_longer_than_all_that_was_trained_on_is_remarked(
+    trained: Trained, most: str, lines: list[str], length: str
+):
+    run, (setting, limit) = trained("rnn", f"data.filters.{most}"), most.split("=")
+    found = dragoman("translate", run, "--set", "maximum_length=3", stdin="".join(f"{one}\n" for one in lines))
+    assert (found.code, len(found.lines)) == (0, len(lines))
     (remark,) = found.errors.splitlines()
-    assert all(part in remark for part in ("Sentence 2", "31 words", "30", "data.filters.max_words"))
-
-
-def test_so_is_one_without_spaces(trained: Trained):
-    run = trained("rnn", "data.filters.max_characters=90")
-    found = dragoman("translate", run, "--set", "maximum_length=3", stdin=f"{'a' * 90}\n{'猫' * 91}。\n")
-    assert (found.code, len(found.lines)) == (0, 2)
-    (remark,) = found.errors.splitlines()
-    assert all(part in remark for part in ("Sentence 2", "92 characters", "90", "data.filters.max_characters"))
+    assert all(part in remark for part in ("Sentence 2", length, limit, f"data.filters.{setting}"))
 
 
 @pytest.fixture

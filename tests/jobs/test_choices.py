@@ -207,9 +207,10 @@ def test_search_makes_up_for_a_short_training() -> None:
     assert search(by_character=True) == search(by_character=True, timed=False) == (0, 1.0), "unknown for characters"
 
 
+@pytest.mark.parametrize("named", [[], ["model={kind: transformer, width: auto}"]])
 @pytest.mark.parametrize("kind", ["words", "characters"])
-def test_a_transformer_of_two_vocabularies_can_be_built(kind: str) -> None:
-    given = left_to_auto(f"text={{kind: {kind}}}")
+def test_a_transformer_of_two_vocabularies_can_be_built(kind: str, named: list[str]) -> None:
+    given = left_to_auto(f"text={{kind: {kind}}}", *named)
     found = chosen(given, Workload(100, 2500, 5000))
     with torch.device("meta"):
         build_model(found.model, Vocabularies(500, 400, shared=False))

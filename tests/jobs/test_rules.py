@@ -153,6 +153,8 @@ def test_the_rate_of_embeddings_may_be_set_where_the_optimiser_is_still_to_be_ch
         return refusals(RULES, load_recipe("own-files", ["training.embedding_rate=3", *assignments]))
 
     assert refused() == []
+    (early,) = refused("training.embedding_rate=1", "training.momentum=0.9")
+    assert "`training.momentum: 0.9` works only with" in early, "auto chooses neither sgd nor nesterov"
     (sentence,) = refused("training.optimizer=adamw")
     assert sentence.startswith("`training.embedding_rate: 3.0` works only with `training.optimizer: muon`")
 

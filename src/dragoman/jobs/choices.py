@@ -158,7 +158,7 @@ def choose_model(recipe: Recipe, work: Workload) -> list[Choice]:
         choices = [Choice("model.kind", kind, ""), *transformer(work), *_untied(recipe)]
         choices += _positions(recipe, choices)
     elif kind in ("transformer", "document"):
-        choices = [*transformer(work, lexicon=_takes_lexicon(recipe))]
+        choices = [*transformer(work, lexicon=_takes_lexicon(recipe)), *_untied(recipe)]
         choices += _positions(recipe, choices)
     elif kind == "rnn":
         work = replace(_useful(recipe, work), linkable=work.linkable and capabilities_of(recipe.model).attends)

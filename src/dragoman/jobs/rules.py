@@ -18,6 +18,8 @@ SCORES = ("score", "self_score", "cross_score")
 """Settings of a model that name a score."""
 MOMENTUM = ("sgd", "nesterov")
 """Optimisers that use `momentum`."""
+CHOSEN = ("adamw", "muon")
+"""Optimisers that `auto` may choose."""
 
 Works = Callable[[Any, Any], bool]
 
@@ -28,11 +30,11 @@ def _can(name: str) -> Works:
 
 
 def _optimised_by(optimizers: Sequence[str], setting: str) -> Works:
-    """Return a condition: one of these optimisers is ever used with `training`'s value of the setting, or still to be chosen."""
+    """Return a condition: one of these optimisers is ever used with `training`'s value of the setting, or may be by `auto`."""
 
     def works(recipe: Any, training: OptimisationSettings) -> bool:
         if "training.optimizer" in getattr(recipe, "auto", ()):
-            return True
+            return not set(CHOSEN).isdisjoint(optimizers)
         phases = [training.in_phase(number) for number in range(len(training.phases) + 1)]
         value = getattr(training, setting)
         return any(one.optimizer in optimizers and getattr(one, setting) == value for one in phases)
