@@ -86,3 +86,28 @@ def test_the_peak_is_that_of_this_program_not_of_the_one_that_started_it() -> No
         for code in (measure, start)
     )
     assert 1e6 < small < 200e6 and large < small + 50e6
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only the GNU C library has to be asked")
+def test_freed_memory_is_returned() -> None:
+    program = """
+import ctypes
+from dragoman.machine.memory import resident_memory, return_freed_memory
+library = ctypes.CDLL(None)
+library.malloc.restype, library.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+blocks = [library.malloc(65536) for _ in range(1000)]
+for block in blocks:
+    ctypes.memset(block, 1, 65536)
+for block in blocks[:-1]:  # the last one keeps the library from returning those before it
+    library.free(block)
+before = resident_memory()
+return_freed_memory()
+print(before - resident_memory())
+"""
+    made = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert int(made.stdout) > 50_000_000
+
+
+def test_where_no_library_can_be_asked_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory.ctypes, "CDLL", lambda name: object())
+    memory.return_freed_memory()

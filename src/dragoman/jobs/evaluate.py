@@ -12,6 +12,7 @@ from dragoman.data.settings import PhrasebookSettings
 from dragoman.inference.translator import Translator
 from dragoman.jobs.validation import LanguageModelValidation
 from dragoman.machine.devices import choose_device
+from dragoman.machine.memory import return_freed_memory
 from dragoman.metrics.scores import Score, bleu, chrf
 from dragoman.models.build import purpose_of
 from dragoman.runs.folder import Run, open_run
@@ -28,6 +29,7 @@ def measure_tests(folder: Path) -> dict[str, list[Score]]:
     same file, such as one with other references, is named by its number in `data.test` too. A language model is
     measured by its perplexity per predicted token.
     """
+    return_freed_memory()
     run = open_run(folder)
     data = run.recipe.data
     measure = _translating(folder) if purpose_of(run.recipe.model) == "translate" else _perplexity(run)

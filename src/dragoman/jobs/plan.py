@@ -5,6 +5,7 @@ not take is extrapolated: a whole epoch from its number of tokens, padding inclu
 """
 
 import math
+import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -28,6 +29,7 @@ from dragoman.jobs.train import assemble, with_choices
 from dragoman.jobs.validation import dev_pairs, untrained
 from dragoman.machine.devices import choose_device, peak_memory
 from dragoman.machine.memory import free_memory, resident_memory
+from dragoman.machine.onednn import bound_caches
 from dragoman.machine.processes import for_one_process
 from dragoman.machine.provenance import machine
 from dragoman.machine.threads import threads_restored
@@ -156,6 +158,7 @@ def make_plan(recipe: Recipe, *, probe: bool = True, listener: Listener | None =
     KeyboardInterrupt if a signal asks to stop.
     """
     listener = listener or Silent()
+    bound_caches(os.environ)
     device = choose_device(recipe.training.device)
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)

@@ -1,6 +1,7 @@
 """The whole job of training: from a recipe and a folder to a finished run."""
 
 import math
+import os
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -33,6 +34,7 @@ from dragoman.layers.embedding import freeze_embeddings
 from dragoman.machine.compute_plan import ComputePlan, adopt
 from dragoman.machine.cores import usable_cores
 from dragoman.machine.devices import choose_device, peak_memory
+from dragoman.machine.onednn import bound_caches
 from dragoman.machine.precision import choose_training_precision, dtype_of, width_of
 from dragoman.machine.processes import launch_of, restarts
 from dragoman.machine.threads import threads_restored
@@ -88,6 +90,7 @@ def fit(
     if not isinstance(recipe, Recipe):
         raise SettingsError(f"{shortened(recipe)} is not a recipe; give `dragoman.load_recipe(NAME)`")
     folder, device = Path(folder), choose_device(recipe.training.device)
+    bound_caches(os.environ)
     with (
         joined(device, seed=recipe.seed) as world,
         threads_restored(),

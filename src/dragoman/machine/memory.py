@@ -1,5 +1,6 @@
 """Free memory, so that work which cannot fit is refused before it starts. Imports torch only for a GPU."""
 
+import ctypes
 import os
 import re
 import sys
@@ -100,6 +101,16 @@ def peak_resident_memory() -> int | None:
     except ImportError:
         return None
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def return_freed_memory() -> None:
+    """Return to the system the memory that this process has freed; only the GNU C library on Linux has to be asked.
+
+    It keeps what was freed for what is allocated next, but what trains and what translates need pieces of different sizes: each
+    would take new memory beside what the other has left.
+    """
+    with suppress(AttributeError, OSError, TypeError):  # no such function, or no such library
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def require_memory(needed: int, what: str, advice: str, *, device: str = "cpu") -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from torch import nn
 
 from dragoman.errors import DamagedError, RunError, TrainingError, number_of
+from dragoman.machine.memory import return_freed_memory
 from dragoman.training.checkpoint import check_fits, load_tensors
 from dragoman.training.contracts import Validate
 from dragoman.training.files import RunFiles
@@ -22,12 +23,14 @@ def measure(validate: Validate, model: nn.Module) -> dict[str, Any]:
     """Validate a model, in evaluation mode. Raises TrainingError if its probabilities are NaN."""
     training = model.training
     model.eval()
+    return_freed_memory()
     try:
         scores = dict(validate(model))
     except RunError:
         scores = {"dev_loss": math.nan}
     finally:
         model.train(training)
+        return_freed_memory()
     if not math.isfinite(scores["dev_loss"]):
         raise TrainingError("the model produces NaN probabilities on dev")
     return scores
