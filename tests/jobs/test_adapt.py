@@ -176,6 +176,7 @@ def test_what_cannot_be_adapted_is_refused_before_any_work(trained: Trained, dom
     assert "is a masked language model, but a translator" in refusal("adapt", trained("masked_lm"), *more)
     base = trained("transformer")
     assert "there is no folder" in refusal("adapt", base, "--data", tmp_path / "no", "--out", out)
+    assert "from `en` to `vi` alone" in refusal("adapt", base, *more, "--set", "data.target=fr")
     other = texts(tmp_path / "other", languages=("de", "fr"))
     assert "translates from en to vi, only train.de" in refusal("adapt", base, "--data", other, "--out", out)
     assert "no dev files" in refusal("adapt", base, "--data", texts(tmp_path / "half", dev=0), "--out", out)
