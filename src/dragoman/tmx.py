@@ -1,7 +1,8 @@
 """Translation units of TMX files (Translation Memory eXchange, version 1.4b), read as a stream in bounded memory."""
 
 import html
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 from xml.parsers import expat
 
@@ -24,6 +25,8 @@ class Unit(NamedTuple):
     """The line that it begins in, counted from 1."""
     texts: dict[str, str]
     """The sentence, without its tags and on one line, by the language's tag in lower case, such as `en-us`."""
+    dates: Mapping[str, str] = MappingProxyType({})
+    """The digits of the date at which the text in a language was last changed, or the unit itself (language "")."""
 
     def pair(self, source: str, target: str) -> tuple[str, str] | None:
         """Return the sentence in two languages; None if it is not in both.
@@ -36,6 +39,14 @@ class Unit(NamedTuple):
         """
         first, second = self._tag_of(source), self._tag_of(target)
         return None if first is None or second is None or first == second else (self.texts[first], self.texts[second])
+
+    def changed(self, language: str) -> str:
+        """Return the digits of the date of the text in a language, or of the unit; nothing if it has none.
+
+        >>> Unit(1, {"en": "cat", "vi": "mèo"}, {"": "20250102030405", "en": "2026"}).changed("vi")
+        '20250102030405'
+        """
+        return self.dates.get(self._tag_of(language) or "", "") or self.dates.get("", "")
 
     def _tag_of(self, language: str) -> str | None:
         """Return the tag of the text in a language."""
@@ -66,7 +77,8 @@ class _Parser:
         self._expat.EntityDeclHandler = self._refuse
         self._around: list[str] = []
         self._units: list[Unit] = []
-        self._unit = Unit(0, {})
+        self._dates: dict[str, str] = {}
+        self._unit = Unit(0, {}, self._dates)
         self._language = ""
         self._text: list[str] | None = None
         self._size = self._codes = self._fed = 0
@@ -100,11 +112,20 @@ class _Parser:
         if self._text is not None:
             self._codes += self._codes > 0 or name not in _AROUND_TEXT
         elif name == "tu":
-            self._unit, self._size = Unit(self._expat.CurrentLineNumber, {}), 0
+            self._dates = {}
+            self._unit, self._size = Unit(self._expat.CurrentLineNumber, {}, self._dates), 0
+            self._note_date("", attributes)
         elif name == "tuv":
             self._language = (attributes.get("xml:lang") or attributes.get("lang") or "").lower().replace("_", "-")
+            self._note_date(self._language, attributes)
         elif name == "seg":
             self._text = []
+
+    def _note_date(self, language: str, attributes: dict[str, str]) -> None:
+        """Keep the date of the first text in a language, or (language "") of the unit, if it has one."""
+        written = attributes.get("changedate") or attributes.get("creationdate") or ""
+        if language not in self._unit.texts and (digits := "".join(filter(str.isdecimal, written[:20]))):
+            self._dates[language] = digits
 
     def _close(self, name: str) -> None:
         """End an element."""

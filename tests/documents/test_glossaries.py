@@ -56,6 +56,22 @@ def test_a_tbx_file_has_concepts_in_languages(tmp_path: Path):
     assert read(tmp_path, "b.tbx", SECOND, "eng_Latn", "vie_Latn") == {"cat": ["mèo"]}
 
 
+@pytest.mark.parametrize("note", ['termNote type="administrativeStatus"', "basic:administrativeStatus"])
+def test_of_a_tbx_file_a_preferred_term_is_the_first_and_a_deprecated_one_is_none(tmp_path: Path, note: str):
+    terms = [
+        ("miu", ""),
+        ("mào", "deprecatedTerm-admn-sts"),
+        ("mãi", "supersededTerm-admn-sts"),
+        ("mèo", "preferredTerm"),
+    ]
+    written = "".join(
+        f"<termSec><term>{term}</term><{note}>{status}</{note.split()[0]}></termSec>" for term, status in terms
+    )
+    text = SECOND.replace("<termSec><term>mèo</term></termSec>", written)
+    assert read(tmp_path, "a.tbx", text, "en", "vi") == {"cat": ["mèo", "miu"]}
+    assert list(read(tmp_path, "a.tbx", text, "vi", "en")) == ["miu", "mào", "mãi", "mèo"]
+
+
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [

@@ -36,6 +36,19 @@ def test_a_tmx_file_is_read_without_its_tags(tmp_path: Path, name: str):
     assert path.read_bytes()
 
 
+@pytest.mark.parametrize("place", ["tu", "tuv"])
+def test_of_several_translations_in_a_tmx_file_that_which_was_changed_last_counts(tmp_path: Path, place: str):
+    dates = ["2025-03-04T00:00:00Z", "20250305T000000Z", "20240101T000000Z"]
+    units = [
+        f'<{name}><tuv xml:lang="en"><seg>Yes</seg></tuv><{text} xml:lang="vi"><seg>{number}</seg></tuv></tu>'
+        for number, date in enumerate(dates)
+        for name, text in [(f'tu changedate="{date}"', "tuv") if place == "tu" else ("tu", f'tuv changedate="{date}"')]
+    ]
+    path = tmp_path / "a.tmx"
+    path.write_text(f"<tmx><body>{''.join(units)}</body></tmx>", encoding="utf-8")
+    assert open_memory(path, LANGUAGES).exact("Yes") == "1"
+
+
 def test_a_language_is_the_same_under_the_code_of_an_imported_model(tmp_path: Path):
     path, stored = tmp_path / "a.tmx", tmp_path / "m.sqlite"
     path.write_text(TMX, encoding="utf-8")

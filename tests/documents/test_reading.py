@@ -48,6 +48,14 @@ def test_a_page_is_written_as_it_says(tmp_path: Path, content: bytes, expected: 
     assert document.written([Segment(f"{own.text.upper()} ế")]) == expected
 
 
+@pytest.mark.parametrize("name", ["a.sdlxliff", "a.mqxliff", "a.MXLIFF", "a.txlf"])
+def test_xliff_of_well_known_programs_is_known_by_its_name(tmp_path: Path, name: str):
+    path = tmp_path / name
+    path.write_text('<xliff version="1.2"><file><trans-unit><source>cat</source></trans-unit></file></xliff>')
+    assert [one.text for one in open_document(path).segments] == ["cat"]
+    check_name(tmp_path / f"b{path.suffix}", path)
+
+
 def test_compressed_documents_are_compressed_again(tmp_path: Path):
     path = tmp_path / "a.md.gz"
     path.write_bytes(gzip.compress(b"one\n", mtime=0))

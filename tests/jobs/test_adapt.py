@@ -14,10 +14,12 @@ from tests.tiny import Trained, dragoman, refusal
 from dragoman.errors import DragomanError, InputError, RunError, SettingsError
 from dragoman.jobs import translate_corpus
 from dragoman.jobs.adapt import AdaptationSettings, MethodName, adapt, share_of
-from dragoman.jobs.mixing import in_folder, measured
+from dragoman.jobs.mixing import files_of, general_of, in_folder, measured
+from dragoman.jobs.train import fit
 from dragoman.jobs.translate_corpus import TranslationProgress
 from dragoman.jobs.verdict import judge
-from dragoman.runs.folder import open_run
+from dragoman.runs.folder import open_run, read_manifest
+from dragoman.runs.recipe import load_recipe
 from dragoman.training.checkpoint import load_tensors
 
 FEW = ("training.steps=4", "training.validate_every=2", "training.threads=1")
@@ -132,6 +134,26 @@ def test_a_stopped_training_goes_on_in_a_folder_that_was_moved(trained: Trained,
     assert {path.parent for path in files} == {domain, moved / "mixed"} and not out.exists()
 
 
+def test_the_texts_of_an_adapted_run_are_found_after_it_was_moved(
+    trained: Trained, domain: Path, tmp_path: Path
+) -> None:
+    base, out, moved = trained("transformer"), tmp_path / "run", tmp_path / "moved"
+    adapt(base, domain, out, settings=few(), listener=Ear({2: signal.SIGINT}))
+    before = open_run(out)
+    assert before.recipe.data == load_recipe(out / "recipe.yaml").data and before.manifest == read_manifest(out)
+    out.rename(moved)
+    run = open_run(moved)
+    general = general_of(run, None)
+    assert general.held is not None and general.train is not None
+    assert {path.parent for path in files_of(run.recipe.data, "dev")} == {moved / "mixed"}
+    assert sorted(run.manifest["data"].values()) == sorted(before.manifest["data"].values())
+    progress = fit(load_recipe(moved / "recipe.yaml"), moved, resume=True)
+    assert (progress.step, progress.finished) == (4, True)
+    assert [str(path) for path in files_of(load_recipe(moved / "recipe.yaml").data, "dev")] == [
+        str(moved / "mixed" / name) for name in ("domain-dev-1.jsonl", "general-dev-1.jsonl")
+    ]
+
+
 @pytest.mark.slow
 def test_an_adapted_run_can_be_adapted_again(trained: Trained, domain: Path, tmp_path: Path) -> None:
     adapt(trained("transformer"), domain, tmp_path / "first", settings=few("adapters"))
@@ -154,6 +176,7 @@ def test_what_cannot_be_adapted_is_refused_before_any_work(trained: Trained, dom
     assert "is a masked language model, but a translator" in refusal("adapt", trained("masked_lm"), *more)
     base = trained("transformer")
     assert "there is no folder" in refusal("adapt", base, "--data", tmp_path / "no", "--out", out)
+    assert "from `en` to `vi` alone" in refusal("adapt", base, *more, "--set", "data.target=fr")
     other = texts(tmp_path / "other", languages=("de", "fr"))
     assert "translates from en to vi, only train.de" in refusal("adapt", base, "--data", other, "--out", out)
     assert "no dev files" in refusal("adapt", base, "--data", texts(tmp_path / "half", dev=0), "--out", out)

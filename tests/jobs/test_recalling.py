@@ -68,6 +68,17 @@ def test_known_sentences_are_not_translated_and_new_ones_are_kept():
     assert translator.previous == 0
 
 
+def test_translations_by_an_earlier_model_are_counted():
+    translator, shouter, memory = recalling()
+    assert [one.text for one in translator.translate(["dog", "dog"])] == ["DOG", "DOG"]
+    again = RecallingTranslator(shouter, memory)
+    again.translate(["dog", "cat"])
+    again.translate(["red house", "dog"])
+    assert str(again) == (
+        "3 of 4 sentences were in the translation memory. Of these, as a model translated them before: 2."
+    )
+
+
 def test_what_a_model_translated_before_a_term_was_decided_is_translated_again():
     translator, shouter, memory = recalling()
     translator.translate(["dog", "cat"])

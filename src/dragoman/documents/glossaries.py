@@ -4,6 +4,7 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from dragoman.documents.exchange import language_of
 from dragoman.documents.markup import Element, decode_xml, decoded, tree
@@ -20,16 +21,29 @@ VARIANT = "|"
 _CONTROL = re.compile(r"[\x00-\x1f\u2028\u2029]")
 _CONCEPTS = ("termEntry", "conceptEntry")
 _LANGUAGES = ("langSet", "langSec")
+_STATUSES = ("termNote", "administrativeStatus")
+_PREFERRED = "preferredTerm"
+_FORBIDDEN = ("deprecatedTerm", "supersededTerm")
+"""What the status of a term begins with, in all versions of TBX, where it is not merely admitted."""
 
 Row = tuple[int, list[str]]
 """The number of a line, from 1, and its columns."""
+
+
+class _Written(NamedTuple):
+    """A term of TBX."""
+
+    text: str
+    status: str
+    """What is said of it; empty if nothing is."""
 
 
 def read_glossary(path: Path, languages: tuple[str | None, str | None] = (None, None)) -> Glossary:
     """Read a glossary; the suffix says how: .tsv or .txt, .csv, .tbx. InputError names the file and the line at fault.
 
     A line is a term and its translation, or several with `|` between them; a term alone is to stay as it is. TBX needs the
-    `languages` of source and translation, and takes the concepts that have terms in both.
+    `languages` of source and translation, and takes the concepts that have terms in both; preferred translations come first,
+    and deprecated ones are left out.
     """
     suffix = path.suffix.lower()
     if suffix not in (".tsv", ".txt", ".csv", ".tbx"):
@@ -123,22 +137,35 @@ def _concepts(text: str, where: str, languages: tuple[str | None, str | None]) -
     known: dict[str, None] = {}
     for concept in tree(text).elements():
         if concept.name in _CONCEPTS:
-            sources, targets = (_terms(concept, str(language)) for language in languages)
-            for source in sources:
+            sources = _terms(concept, str(languages[0]))
+            targets = [one for one in _terms(concept, str(languages[1])) if not one.status.startswith(_FORBIDDEN)]
+            targets.sort(key=lambda one: not one.status.startswith(_PREFERRED))
+            for source in (one.text for one in sources):
                 if targets and source not in known:
                     known[source] = None
-                    yield Entry.of(source, targets)
+                    yield Entry.of(source, [one.text for one in targets])
     if not known:
         raise InputError(
             f"{where} has no concept with terms in `{languages[0]}` and `{languages[1]}`; give another glossary"
         )
 
 
-def _terms(concept: Element, language: str) -> list[str]:
-    """Return the terms of a concept in a language, whatever its region."""
+def _terms(concept: Element, language: str) -> list[_Written]:
+    """Return the terms of a concept in a language, whatever its region, with their status."""
     parts = [one for one in concept.elements() if one.name in _LANGUAGES and language_of(one) == base_code(language)]
-    found = [_text(one) for part in parts for one in part.elements() if one.name == "term"]
-    return [one for one in found if one]
+    sections = [one for part in parts for one in part.children if isinstance(one, Element)]
+    return [_Written(text, _status(one)) for one in sections for text in _named(one, "term") if text]
+
+
+def _status(section: Element) -> str:
+    """Return what a section says of its term, such as `deprecatedTerm-admn-sts`; nothing if it says nothing."""
+    texts = (text for name in _STATUSES for text in _named(section, name))
+    return next((text for text in texts if text.startswith((_PREFERRED, *_FORBIDDEN))), "")
+
+
+def _named(element: Element, name: str) -> list[str]:
+    """Return the text of each element of a name, whatever its prefix."""
+    return [_text(one) for one in element.elements() if one.name.rpartition(":")[2] == name]
 
 
 def _text(element: Element) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import takewhile
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -179,11 +180,16 @@ def open_memory(path: Path, languages: tuple[str, str]) -> Memory:
 
 
 def read_tmx(path: Path, languages: tuple[str, str]) -> list[tuple[str, str]]:
-    """Return the translations between two languages in a TMX file, without tags. InputError if there are none."""
+    """Return the translations between two languages in a TMX file, without tags, those that were changed last at the end.
+
+    InputError if there are none.
+    """
     try:
-        found = [pair for unit in read_units([content_of(path)]) if (pair := unit.pair(*languages)) is not None]
+        units = read_units([content_of(path)])
+        dated = [(unit.changed(languages[1]), pair) for unit in units if (pair := unit.pair(*languages)) is not None]
     except ValueError as error:
         raise InputError(f"{path} {error}") from None
+    found = [pair for _, pair in sorted(dated, key=itemgetter(0))]
     if not found:
         source, target = base_code(languages[0]), base_code(languages[1])
         raise InputError(f"{path} has no translations from `{source}` into `{target}`; give a TMX file that does")

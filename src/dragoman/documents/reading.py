@@ -37,9 +37,13 @@ SUFFIXES = {
     "markdown": "md",
     "pot": "po",
     "xlf": "xliff",
+    "sdlxliff": "xliff",
+    "mqxliff": "xliff",
+    "mxliff": "xliff",
+    "txlf": "xliff",
     "tab": "tsv",
 } | {f"{office}m": f"{office}x" for office in ("doc", "ppt", "xls")}
-"""Other suffixes of formats; those in m are of office files with macros."""
+"""Other suffixes of formats: XLIFF as Trados, memoQ, Phrase and Wordfast name it; those in m are of office files with macros."""
 
 
 @dataclass(frozen=True)

@@ -243,7 +243,14 @@ def _opened(folder: Path, settings: AdaptationSettings) -> Run:
     data, given = base.recipe.data, override({}, settings.assignments).get("data") or {}
     languages = {name: given[name] for name in ("source", "target") if name in given}
     framed = bool(base.source.frames or base.target.starts)
-    if (data.train and not framed) or all(getattr(data, name) == one for name, one in languages.items()):
+    other = {name: one for name, one in languages.items() if getattr(data, name) != one}
+    if other and data.train and not (framed or data.tags):
+        name, one = next(iter(other.items()))
+        raise InputError(
+            f"{folder} was trained from `{data.source}` to `{data.target}` alone, so `data.{name}` cannot be {one!r}; remove it, "
+            "or train a new run of several languages, with `data.languages`"
+        )
+    if (data.train and not framed) or not other:
         return base
     bare: dict[str, Any] = dict.fromkeys(("train", "dev", "test"), ())
     data = parse(DataSettings, data.model_dump(mode="json") | bare | languages, f"the assignments, for {folder}")

@@ -23,7 +23,7 @@ from dragoman.jobs.examination import check_data, check_vocabularies
 from dragoman.machine.devices import choose_device
 from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.folder import GROWN, Run, check_new, new_run, open_run, read_sealed
-from dragoman.runs.recipe import Recipe
+from dragoman.runs.recipe import Recipe, with_own_texts
 from dragoman.runs.warm_start import base_of, check_rows, checksums, codecs_for
 from dragoman.settings import parse
 from dragoman.text.codec import Codec
@@ -125,7 +125,7 @@ def _dictionary(recipe: Recipe, codecs: tuple[Codec, Codec]) -> dict[str, str]:
 def reopen(recipe: Recipe, folder: Path, listener: Listener) -> Run:
     """Open a run to resume it. Its corpora must be unchanged, and its recipe too, except for a few settings."""
     run = open_run(folder)
-    recipe = settle_as(recipe, run.recipe)
+    recipe = with_own_texts(settle_as(recipe, run.recipe), folder)[0]
     check_corpora(recipe)
     for sentence in check_recipe(recipe, begun=run.recipe):
         listener.say(f"Ignored, as when the run was started: {sentence}.")
@@ -144,7 +144,7 @@ def reopen(recipe: Recipe, folder: Path, listener: Listener) -> Run:
             f"{folder} has got new characters or languages, so there is no training to resume; adapt it with `dragoman adapt`"
         )
     written = read_sealed(folder)[1]  # of recipe.yaml, the user may have edited the corpora
-    begun = run.recipe if written is None else parse(Recipe, written)
+    begun = run.recipe if written is None else with_own_texts(parse(Recipe, written), folder)[0]
     check_same_recipe(folder, begun.model_dump(mode="json"), recipe.model_dump(mode="json"))
     now, moved = _checksums(recipe), zip(map(str, _files(begun)), map(str, _files(recipe)), strict=True)
     check_same_files(folder, run.manifest.get("data", {}), now, moved=list(moved))

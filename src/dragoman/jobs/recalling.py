@@ -69,6 +69,8 @@ class RecallingTranslator:
         """Number of sentences so far."""
         self.hits = 0
         """Number of those whose translation was in the memory."""
+        self.unconfirmed = 0
+        """Number of those that a model, perhaps an older one, had translated."""
         self.begun = 0
         """Number of those whose translation was made to begin with words from the memory."""
         self.near: dict[str, tuple[Near, ...]] = {}
@@ -90,6 +92,8 @@ class RecallingTranslator:
     ) -> list[Translation]:
         """Translate sentences with the options of `Translator.translate`; those from the memory have no score."""
         known = [self._known(sentence) for sentence in sentences]
+        hits = [sentence for sentence, old in zip(sentences, known, strict=True) if old is not None]
+        unconfirmed = sum(self._memory.exact(one, confirmed=True) is None for one in hits)
         asked = ["" if old is not None else sentence for sentence, old in zip(sentences, known, strict=True)]
         near = [self._similar(sentence) for sentence in asked]
         prefixes = self._prefixes(asked, near, previous, to=to)
@@ -105,6 +109,7 @@ class RecallingTranslator:
             self._memory.keep(((one, new.text) for one, new in zip(asked, found, strict=True)), confirmed=False)
         self.sentences += sum(bool(sentence.strip()) for sentence in sentences)
         self.hits += sum(old is not None for old in known)
+        self.unconfirmed += unconfirmed
         return self._read(sentences, found, previous, to=to) if attention else found
 
     def _known(self, sentence: str) -> str | None:
@@ -210,6 +215,8 @@ class RecallingTranslator:
 
     def __str__(self) -> str:
         text = f"{self.hits:,} of {self.sentences:,} sentences were in the translation memory."
+        if self.unconfirmed:
+            text = f"{text} Of these, as a model translated them before: {self.unconfirmed:,}."
         return text if self._near is None else f"{text} Translations that begin with words from it: {self.begun:,}."
 
 

@@ -43,7 +43,7 @@ from dragoman.runs.integrity import (
     unsealed,
 )
 from dragoman.runs.lock import LOCK, run_lock, stale
-from dragoman.runs.recipe import Recipe, with_runs_beside
+from dragoman.runs.recipe import Recipe, with_own_texts, with_runs_beside
 from dragoman.settings import Kind, Settings, dump, parse, read_yaml
 from dragoman.text.codec import Codec
 from dragoman.training.checkpoint import FORMAT, check_format, check_outline, fill, load_tensors, own_tensors
@@ -337,7 +337,9 @@ def open_run(folder: str | Path) -> Run:
     if manifest.get("task") == "classify":
         raise RunError(f"{folder} is a document classifier, not a translator; use it with `dragoman classify`")
     check_files(folder, manifest, "manifest.json", "source.json", "target.json", DICTIONARY)
-    recipe = with_runs_beside(read_recipe(folder, Recipe, written), folder)
+    recipe, moved = with_own_texts(with_runs_beside(read_recipe(folder, Recipe, written), folder), folder)
+    if moved:
+        manifest["data"] = {moved.get(path, path): known for path, known in manifest.get("data", {}).items()}
     codecs = (Codec.load(folder, "source"), Codec.load(folder, "target"))
     words = folder / DICTIONARY
     return Run(folder, recipe, *codecs, manifest, read_dictionary(words) if words.exists() else {})

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from pydantic import Field, PrivateAttr, model_validator
 
-from dragoman.data.settings import DataSettings
+from dragoman.data.settings import BaseCorpusSettings, DataSettings, JsonSettings
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import SettingsError, shorten
 from dragoman.models.build import ModelChoice
@@ -22,6 +22,9 @@ from dragoman.training.settings import TrainingSettings
 
 ARENA = "arena-"
 """Prefix of the names of shipped arenas, which are in the folder of the recipes."""
+
+OWN_TEXTS = frozenset({"mixed", "distilled"})
+"""Folders of a run with texts that were made for it, and go where it goes."""
 
 LONGEST_PATH = 1000
 """Maximum characters of the path of a recipe that another one extends."""
@@ -127,6 +130,28 @@ def with_runs_beside(recipe: Recipe, folder: Path) -> Recipe:
     if found == recipe.decoding.rerank:
         return recipe
     return recipe.model_copy(update={"decoding": recipe.decoding.model_copy(update={"rerank": found})})
+
+
+def with_own_texts(recipe: Recipe, folder: Path) -> tuple[Recipe, dict[str, str]]:
+    """Return the recipe of the run `folder` with the texts that this holds itself where they are after it was moved.
+
+    The second value has their paths now, by those in the recipe. What is still where the recipe says stays so.
+    """
+    data, moved = recipe.data, dict[str, str]()
+
+    def placed(corpus: BaseCorpusSettings) -> BaseCorpusSettings:
+        """Return a corpus where it is now."""
+        if not isinstance(corpus, JsonSettings):
+            return corpus
+        place = data.place(corpus.jsonl, corpus)
+        own = folder.absolute() / place.parent.name / place.name
+        if place.parent.name not in OWN_TEXTS or place.exists() or not own.exists():
+            return corpus
+        moved[str(place)] = str(own)
+        return corpus.model_copy(update={"jsonl": own})
+
+    parts = {name: tuple(map(placed, getattr(data, name))) for name in ("train", "dev", "test")}
+    return (recipe.model_copy(update={"data": data.model_copy(update=parts)}) if moved else recipe), moved
 
 
 def with_auto_sections(table: Mapping[str, Any]) -> dict[str, Any]:

@@ -40,7 +40,8 @@ def grow(
     if languages and not _languages(source):
         raise TextError(
             "the sources of this model begin with no codes of languages, because it translates from one language to another; "
-            "adapt it to the new one as it is, or start from a model of several languages"
+            "train a run of several languages, with `data.languages`, or adapt one that was imported as it is, with "
+            "`--set data.target=...`"
         )
     if source.shares(target):
         both = list(dict.fromkeys([*characters[0], *characters[1]]))
