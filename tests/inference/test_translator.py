@@ -163,6 +163,8 @@ def test_settings_hold_for_one_call(trained: Trained) -> None:
     assert translator.translate(SOURCES) == before
     with pytest.raises(SettingsError, match="beem"):
         translator.translate(SOURCES, beem=3)
+    with pytest.raises(SettingsError, match=r"`settings` is \{'beam': 3\}"):
+        translator.translate(SOURCES, settings={"beam": 3})
 
 
 def test_a_sample_depends_on_the_seed_and_the_number_of_its_sentence(trained: Trained) -> None:
