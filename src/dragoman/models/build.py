@@ -111,7 +111,7 @@ def _build(settings: Settings, vocabularies: Vocabularies) -> Model:
     """Build the model for Dragoman's own special ids. Settings of a plugin may extend built-in ones, so it is asked first."""
     kind = str(getattr(settings, "kind", ""))
     if kind not in BUILT_IN:
-        model: Seq2Seq = get("model", kind).build(settings, vocabularies)
+        model: Seq2Seq = get("model", kind).make(settings, vocabularies)
         return model
     match settings:
         case RecurrentSettings():
