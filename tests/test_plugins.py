@@ -218,6 +218,24 @@ def test_weights_that_torch_would_not_train_are_refused(monkeypatch: pytest.Monk
         build_model(RecurrentSettings(score="hiding"), Vocabularies(9, 9, shared=False))
 
 
+def test_a_plain_tensor_of_a_plugin_is_said_once_to_be_neither_trained_nor_saved(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Plain(Dot):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = torch.ones(1)
+
+    mine = plugins.Plugin("score", "plain", lambda *_, **__: Plain())
+    monkeypatch.setattr(plugins, "_registered", {("score", "plain"): mine})
+    for score in ("plain", "plain", "dot"):
+        build_model(RecurrentSettings(score=score), Vocabularies(9, 9, shared=False))
+    (said,) = caplog.messages
+    assert re.search(
+        r"`decoder\.\S*score\.scale` .* neither trained nor saved .*nn\.Parameter.*`register_buffer`", said
+    )
+
+
 class ReadingSettings(DocumentSettings):
     """A model of a plugin that reads documents."""
 

@@ -9,6 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from inspect import signature
+from types import TracebackType
 from typing import Any, Literal, get_args
 
 from pydantic import PlainSerializer, ValidationError, WrapValidator
@@ -55,6 +57,69 @@ class Plugin:
                 f"the model `{self.name}` needs a class of settings with that name: give `settings=` a subclass of "
                 f'dragoman.settings.Settings in which stands `kind: Literal["{self.name}"] = "{self.name}"`'
             )
+
+    def make(self, *arguments: Any, **options: Any) -> Any:
+        """Build it. SettingsError where its function does not take what functions of its kind get."""
+        with suppress(ValueError):  # what is written in C may not say what it takes
+            try:
+                signature(self.build).bind(*arguments, **options)
+            except TypeError as error:
+                raise SettingsError(
+                    f"the plugin `{self.name}` cannot be built, for `{_name_of(self.build)}` does not take what the function "
+                    f"of a {self.kind} gets ({error}); mend the plugin, as docs/extend.md says"
+                ) from None
+        return self.build(*arguments, **options)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A line of a plugin in which an error arose."""
+
+    path: str
+    line: int
+    traceback: TracebackType
+    """The way of the error from the first line of the plugin on."""
+
+
+def fault_of(error: BaseException) -> Fault | None:
+    """Return the last line of a plugin's code through which an error went; None if it went through none.
+
+    Where torch could not call a module of a plugin, that is the beginning of the function that does not take what it is given.
+    """
+    packages, frames = _packages(), _frames(error.__traceback__)
+    theirs = [one for one in frames if _package(one.tb_frame.f_globals.get("__name__")) in packages]
+    if theirs:
+        return Fault(theirs[-1].tb_frame.f_code.co_filename, theirs[-1].tb_lineno, theirs[0])
+    called = type(frames[-1].tb_frame.f_locals.get("self")) if frames else object
+    code = getattr(getattr(called, "forward", None), "__code__", None)
+    if code is None or not isinstance(error, TypeError) or _package(called.__module__) not in packages:
+        return None
+    return Fault(code.co_filename, code.co_firstlineno, frames[-1])
+
+
+def _frames(traceback: TracebackType | None) -> list[TracebackType]:
+    """Return a traceback and those within it, the innermost last."""
+    found = []
+    while traceback is not None:
+        found.append(traceback)
+        traceback = traceback.tb_next
+    return found
+
+
+def _packages() -> set[str]:
+    """Return the packages of the plugins that were found so far, Dragoman's own aside."""
+    known = [*_registered.values(), *(_installed().values() if _installed.cache_info().currsize else ())]
+    return {_package(getattr(one.build, "__module__", None)) for one in known} - {"", "dragoman", "functools"}
+
+
+def _package(module: object) -> str:
+    """Return the package of a module by its name."""
+    return str(module or "").partition(".")[0]
+
+
+def _name_of(build: Callable[..., Any]) -> str:
+    """Return the name of a function with its module."""
+    return f"{getattr(build, '__module__', '')}.{getattr(build, '__qualname__', build)}"
 
 
 def register(*plugins: Plugin) -> None:

@@ -4,6 +4,8 @@ import os
 import re
 import select
 import signal
+import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ import torch
 import typer
 from tests.tiny import Trained, dragoman, process, recipe_file, refusal
 
+from dragoman import plugins
 from dragoman.cli import main as cli
 from dragoman.cli.main import CommandFiles
 from dragoman.errors import DragomanError
@@ -74,6 +77,65 @@ def test_a_defect_is_not_hidden(monkeypatch: pytest.MonkeyPatch, error):
     run_with(monkeypatch, error)
     with pytest.raises(type(error)):
         dragoman()
+
+
+PLUGIN = """
+import torch
+from dragoman.attention.scores import Dot
+from dragoman.plugins import Plugin, register
+
+class Mine(Dot):
+    def __init__(self, fails):
+        super().__init__()
+        self.fails = fails
+        if fails == "constructor":
+            raise ValueError("made\\nwrongly")
+
+    def forward(self, queries, keys):
+        if self.fails == "forward":
+            return torch.ones(2, 3) @ torch.ones(2, 3)
+        return super().forward(queries, keys)
+
+class Short(Dot):
+    def forward(self, queries):
+        return queries
+
+def build(query_dim, key_dim, *, hidden, positions):
+    return Short() if FAILS == "signature" else Mine(FAILS)
+
+register(Plugin("score", "mine", build if FAILS != "arguments" else lambda query_dim: None))
+"""
+
+
+@pytest.mark.parametrize(
+    ("fails", "named", "way"),
+    [
+        ("constructor", ["{path}, line 11 (ValueError: made wrongly)"], 'raise ValueError("made'),
+        ("forward", ["{path}, line 15 (RuntimeError: mat1 and mat2"], "torch.ones(2, 3) @ torch.ones(2, 3)"),
+        ("signature", ["{path}, line 19 (TypeError: ", "forward() takes 2 positional arguments"], "_call_impl"),
+        ("arguments", ["`mine` cannot be built", "too many positional arguments", "docs/extend.md"], ""),
+    ],
+)
+def test_a_fault_of_a_plugin_is_said_with_its_line_and_the_way_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str, named: list[str], way: str
+) -> None:
+    monkeypatch.setattr(plugins, "_registered", {})
+    path = tmp_path / "mine.py"
+    path.write_text(f"FAILS = {fails!r}{PLUGIN}", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    import_module("mine")
+    recipe = recipe_file(tmp_path, "rnn")
+    found = dragoman(
+        "train", recipe, "--set", "model.score=mine", "--set", "training.steps=1", "--out", tmp_path / "run"
+    )
+    monkeypatch.delitem(sys.modules, "mine")
+    assert found.code == 2
+    lines = found.errors.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("dragoman: "))
+    assert all(word.format(path=path) in lines[at] for word in named), lines[at]
+    assert way in "\n".join(lines[at + 1 :])
+    assert not any("dragoman/jobs" in line for line in lines), "what led to the plugin is not its author's"
 
 
 @pytest.mark.parametrize(

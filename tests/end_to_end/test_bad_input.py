@@ -131,7 +131,9 @@ def test_a_sentence_longer_than_the_positions_is_named_before_training(recipe: P
 
 def test_one_matrix_for_two_vocabularies_is_refused(recipe: Path):
     model = "model={kind: transformer, encoder_layers: 1, decoder_layers: 1, width: 8, feed_forward: 8, heads: 1}"
-    assert "`model.tied: all` needs one vocabulary for both languages" in refused(recipe, model, "text.joint=false")
+    found = refused(recipe, model, "text.joint=false")
+    assert "`model.tied: all` needs one vocabulary for both languages" in found
+    assert refused(recipe, model, "text.joint=false", "data.train=[{source: none.en, target: none.fr}]") == found
 
 
 def test_recipes_that_cannot_be_read_are_named(tmp_path: Path):

@@ -22,6 +22,13 @@ def translated(*arguments: object) -> str:
     return refusal("translate", *arguments, stdin="I love cats.\n")
 
 
+def translated_text(run: Path) -> str:
+    """Translate, which must work; return the translation."""
+    found = dragoman("translate", run, stdin="I love cats.\n")
+    assert found.code == 0
+    return found.output
+
+
 def flip(path: Path) -> None:
     """Flip one bit in the middle of a file."""
     content = bytearray(path.read_bytes())
@@ -114,13 +121,27 @@ def test_a_run_whose_checkpoint_is_gone_does_not_begin_again(run: Path):
     assert (run / "model.safetensors").read_bytes() == before
 
 
+def test_a_run_that_has_ended_is_mended_by_resuming_it(run: Path):
+    before = translated_text(run)
+    flip(run / "model.safetensors")
+    assert f"`dragoman train --resume {run}`" in translated(run)
+    assert dragoman("train", "--resume", run).code == 0
+    assert translated_text(run) == before
+    flip(run / "model.safetensors")
+    flip(run / "training" / "last.safetensors")
+    assert "--resume" not in translated(run), "it cannot be resumed"
+
+
 def test_best_weights_that_are_damaged_are_replaced_by_the_same_ones_before_a_run_is_resumed(run: Path):
     flip(run / "model.safetensors")
+    sentence = translated(run)
+    assert f"`dragoman train --resume {run}`" in sentence and "which is intact" in sentence
     found = dragoman("train", "--resume", run, "--set", "training.steps=21")
     assert found.code == 0 and re.search(r"model\.safetensors was damaged .* replaced by ", found.errors)
     for path in (run / "checkpoints").iterdir():
         path.unlink()
     flip(run / "model.safetensors")
+    assert "--resume" not in translated(run), "nothing is left to replace it by"
     last = (run / "training" / "last.safetensors").read_bytes()
     assert "model.safetensors is damaged" in refusal("train", "--resume", run, "--set", "training.steps=22")
     assert (run / "training" / "last.safetensors").read_bytes() == last

@@ -49,6 +49,13 @@ def test_none_changes_nothing_unless_it_is_a_value() -> None:
     assert base.of_search() == SearchSettings(beam=3, maximum_length=9)
 
 
+@pytest.mark.parametrize("given", [{"beam": 3}, "beam=3", 3], ids=repr)
+def test_what_is_no_settings_is_refused_with_how_to_give_one(given: Any) -> None:
+    for changes in ({}, {"n_best": 2}):
+        with pytest.raises(SettingsError, match=r"`settings` is .*`beam=3`"):
+            lay_over(given, changes)
+
+
 def test_a_model_without_attention_has_no_coverage() -> None:
     with pytest.raises(SettingsError, match=r"decoding\.coverage_penalty.*attention"):
         lay_over(DecodingSettings(), {"coverage_penalty": 0.5}, Capabilities())

@@ -4,6 +4,7 @@ import pytest
 import torch
 from tests.tiny import Trained
 
+from dragoman.decoding.hypotheses import Hypothesis
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import InputError
 from dragoman.inference import batching
@@ -60,6 +61,16 @@ def test_texts_do_not_know_of_their_neighbours() -> None:
         (alone,) = given.generate_texts([text])
         assert [one.text for one in alone] == [one.text for one in found]
         assert len(found) == 3 and [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+
+
+def test_several_continuations_are_different_texts_filled_up_from_the_beam(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = continuer(beam=4)
+    known = [Hypothesis(ids, -1.0, -1.0) for ids in ([5], [5, 4], [6], [7])]
+    monkeypatch.setattr(given.codec, "join", lambda pieces: pieces[1])
+    monkeypatch.setattr(given, "_search", lambda *asked: [known[: asked[-1].n_best]])
+    for wanted, places in ((1, [0]), (2, [0, 2]), (4, [0, 2, 3])):
+        (found,) = given.generate_texts(["the"], n_best=wanted)
+        assert [one.text for one in found] == [given.codec.pieces(known[place].ids)[0] for place in places]
 
 
 def test_at_most_so_many_pieces_are_written() -> None:

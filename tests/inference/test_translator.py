@@ -13,7 +13,7 @@ from dragoman.inference.translator import Translator
 from dragoman.models.build import build_model
 from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Vocabularies
-from dragoman.text.codec import learn_codecs
+from dragoman.text.codec import Codec, learn_codecs
 from dragoman.text.settings import CharactersSettings, WordsSettings
 
 SOURCES = ["I love cats.", "", "The cat sits on the mat near the old school.", "No.", "  ", "This is a book."]
@@ -53,6 +53,44 @@ def test_alternatives_are_ranked_and_different(trained: Trained):
     scores = [best.score, *(one.score for one in best.alternatives)]
     assert len(scores) == 4
     assert scores == sorted(scores, reverse=True)
+
+
+def in_other_tokens(codec: Codec, ids: list[int]) -> list[int]:
+    """The same text, one of its tokens cut into letters."""
+    known = codec.tokenizer.vocabulary
+    for place, piece in enumerate(codec.pieces(ids)):
+        letters = [known.id(letter) for letter in piece]
+        if len(letters) > 1 and codec.special.unk not in letters:
+            return [*ids[:place], *letters, *ids[place + 1 :]]
+    raise AssertionError("no token of this text can be cut")
+
+
+@pytest.mark.parametrize("options", [{}, {"mbr_samples": 2}, {"glossary": True}], ids=str)
+def test_several_translations_are_different_texts_filled_up_from_the_beam(
+    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, object]
+) -> None:
+    if "glossary" in options:
+        (terms := tmp_path / "terms.tsv").write_text("book\tquyển sách\n", encoding="utf-8")
+        options = {"glossary": (terms,)}
+    translator = Translator.load(trained("transformer"), beam=5)
+    first, second, third = (translator.target.encode(text) for text in ("Con mèo.", "Không.", "Đây là một quyển sách."))
+    beam = [first, in_other_tokens(translator.target, first), second, in_other_tokens(translator.target, second), third]
+    known = [Hypothesis(ids, -1.0 - place, -1.0 - place) for place, ids in enumerate(beam)]
+    monkeypatch.setattr(
+        translator.engine, "search", lambda requests, settings, **_: [known[: settings.n_best]] * len(requests)
+    )
+    for wanted, written in ((1, 1), (2, 2), (3, 3), (4, 3)):
+        (best,) = translator.translate(["A cat."], n_best=wanted, **options)
+        found = [one.text for one in (best, *best.alternatives)]
+        assert len(found) == len(set(found)) == written
+        if "mbr_samples" not in options:
+            assert found == ["Con mèo.", "Không.", "Đây là một quyển sách."][:written]
+            assert [one.ids for one in (best, *best.alternatives)] == [(*first,), (*second,), (*third,)][:written]
+
+
+def test_samples_of_one_text_stay(trained: Trained) -> None:
+    (best,) = Translator.load(trained("transformer"), method="sample", n_best=3, top_k=1).translate(["A cat."])
+    assert [one.text for one in best.alternatives] == [best.text] * 2
 
 
 def test_an_ensemble_shares_the_target_alone_and_each_model_reads_the_source_in_its_own_way(trained: Trained):
@@ -163,6 +201,8 @@ def test_settings_hold_for_one_call(trained: Trained) -> None:
     assert translator.translate(SOURCES) == before
     with pytest.raises(SettingsError, match="beem"):
         translator.translate(SOURCES, beem=3)
+    with pytest.raises(SettingsError, match=r"`settings` is \{'beam': 3\}"):
+        translator.translate(SOURCES, settings={"beam": 3})
 
 
 def test_a_sample_depends_on_the_seed_and_the_number_of_its_sentence(trained: Trained) -> None:

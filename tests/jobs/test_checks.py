@@ -21,6 +21,7 @@ from dragoman.jobs.checks import (
     check_recipe,
     check_rerank,
     check_shared,
+    check_tied,
     remarks,
     smallest_outline,
 )
@@ -312,3 +313,17 @@ def test_settings_say_what_their_model_can_do(name: str) -> None:
     assert found.previous == model.previous
     assert found.source_heads == source_heads(model)
     assert found.mixes == isinstance(getattr(model.decoder, "head", None), MixtureHead)
+
+
+@pytest.mark.parametrize("assignments", [(), ("model.tied=embeddings",)])
+def test_one_matrix_for_two_vocabularies_is_refused_from_the_recipe_alone(assignments: tuple[str, ...]) -> None:
+    with pytest.raises(SettingsError, match=r"`model\.tied: .* needs one vocabulary .*`text\.joint: true`"):
+        check_tied(recipe("transformer", "text.joint=false", *assignments))
+    check_tied(recipe("transformer", "text.joint=false", *assignments, "model.start_from.whole=runs/one"))
+
+
+def test_what_is_tied_may_follow_from_the_vocabularies_where_auto_chooses() -> None:
+    check_tied(load_recipe("own-files", ["text.joint=false"]))
+    check_tied(load_recipe("own-files", ["model.kind=transformer", "text.joint=false"]))
+    check_tied(recipe("transformer", "text.joint=false", "model.tied=target"))
+    check_tied(recipe("rnn", "text.joint=false", "model.tied=true"))

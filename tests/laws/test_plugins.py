@@ -103,6 +103,19 @@ def test_positions_with_random_numbers_that_are_not_saved_are_found(tmp_path: Pa
     laws["1 any chunking gives the same logits"](architectures_of(plugin)["transformer"], tmp_path)
 
 
+def test_a_plain_tensor_is_found_though_it_is_the_same_in_every_model(tmp_path: Path) -> None:
+    class Plain(Dot):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = torch.ones(1)
+
+    plugin = Plugin("score", "plain", lambda *_, **__: Plain())
+    register(plugin)
+    architecture = architectures_of(plugin)["bahdanau"]
+    with pytest.raises(AssertionError, match=r"score\.scale` is not saved.*nn\.Parameter or a persistent buffer"):
+        laws_of(plugin, architecture)["14 saved weights are all there is"](architecture, tmp_path)
+
+
 def test_what_decorates_a_function_is_no_line_of_a_plugin(tmp_path: Path) -> None:
     @contextmanager
     def nothing() -> Iterator[None]:

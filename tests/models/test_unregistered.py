@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrizations
 
-from dragoman.models.unregistered import unregistered
+from dragoman.models.unregistered import plain_tensors, unregistered
 
 
 class Holder(nn.Module):
@@ -57,3 +57,11 @@ def test_a_second_name_of_a_known_weight_hides_nothing() -> None:
     holder = Holder(layer)
     holder.all = [holder.inner, holder.inner.kept.weight]
     assert list(unregistered(holder)) == []
+
+
+def test_a_plain_tensor_is_found_and_a_buffer_and_a_second_name_of_a_weight_are_not() -> None:
+    holder = Holder(lambda: torch.ones(2))
+    holder.register_buffer("table", torch.ones(2), persistent=False)
+    holder.weight = nn.Parameter(torch.ones(2))
+    holder.others = [holder.weight, nn.GRU(2, 2)]
+    assert list(plain_tensors(holder)) == ["inner.kept"]

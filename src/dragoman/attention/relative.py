@@ -232,5 +232,5 @@ def build_relative(name: str, *, heads: int, head_dim: int, causal: bool) -> Rel
         case "rotary":
             return Rotary(head_dim)
         case _:
-            plugin: Relative = get("relative", name).build(heads=heads, head_dim=head_dim, causal=causal)
+            plugin: Relative = get("relative", name).make(heads=heads, head_dim=head_dim, causal=causal)
             return plugin

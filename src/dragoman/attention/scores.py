@@ -374,4 +374,5 @@ def build_score(name: str, query_dim: int, key_dim: int, *, hidden: int, positio
         case "location":
             return Location(query_dim, positions)
         case _:
-            return get("score", name).build(query_dim, key_dim, hidden=hidden, positions=positions)
+            score: Score = get("score", name).make(query_dim, key_dim, hidden=hidden, positions=positions)
+            return score

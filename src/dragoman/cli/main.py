@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 from dragoman.cli.console import note
 from dragoman.cli.options import spread
 from dragoman.cli.signals import INTERRUPTED, signals_as_interrupts
-from dragoman.errors import DragomanError, InputError
+from dragoman.errors import DragomanError, InputError, shorten
 from dragoman.machine.memory import ran_out_of_memory
 from dragoman.machine.openmp import load_average, set_wait_policy
 from dragoman.machine.private_cache import CacheError, set_compiler_cache
@@ -65,6 +65,9 @@ name is a keyword of Python, an underscore follows it."""
 
 SHARED = ("train", "compare")
 """Commands that may run in several processes that torchrun starts: they share a training, or the jobs of an arena."""
+
+LONGEST_FAULT = 300
+"""Maximum characters that a sentence quotes of an error within a plugin."""
 
 RENAMED = {"continue": "generate"}
 """Old names of commands that still work."""
@@ -173,10 +176,13 @@ def main() -> None:
         sys.exit(_fail(_encoding_sentence(error), 2))
     except RecursionError as error:
         sys.exit(_fail(f"this is a bug in Dragoman: {_place(error)}; please report it with your command", 1))
-    except (MemoryError, RuntimeError) as error:
-        if not ran_out_of_memory(error):
+    except Exception as error:
+        if ran_out_of_memory(error):
+            sys.exit(_fail(_memory_sentence(error), 2))
+        sentence = _plugin_sentence(error)
+        if sentence is None:
             raise
-        sys.exit(_fail(_memory_sentence(error), 2))
+        sys.exit(_fail(sentence, 2))
 
 
 def _run() -> None:
@@ -225,6 +231,21 @@ def _memory_sentence(error: Exception) -> str:
         f"there is not enough memory{much}; choose a smaller model, training.batch_tokens or --beam, shorter sentences, or "
         "close other programs"
     )
+
+
+def _plugin_sentence(error: Exception) -> str | None:
+    """Say that a plugin is at fault, and in which line, if one is; for its author, the way there follows in other lines."""
+    from traceback import format_exception
+
+    from dragoman.plugins import fault_of
+
+    fault = fault_of(error)
+    if fault is None:
+        return None
+    said = shorten(" ".join(f"{type(error).__name__}: {error}".split()), LONGEST_FAULT)
+    way = "".join(format_exception(type(error), error, fault.traceback, chain=False)).rstrip()
+    place = f"{fault.path}, line {fault.line}"
+    return f"a plugin has a fault in {place} ({said}); mend it there, or show its author what follows\n{way}"
 
 
 def _place(error: BaseException) -> str:

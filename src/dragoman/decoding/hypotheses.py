@@ -1,6 +1,6 @@
 """What search returns."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -132,6 +132,21 @@ class WatchedPart:
     def _among_all(self, found: Mapping[int, list[Hypothesis]]) -> dict[int, list[Hypothesis]]:
         """Return what was found by the indices of the sentences among all."""
         return {self.sentences[row]: some for row, some in found.items()}
+
+
+def different(found: Iterable[Hypothesis], text: Callable[[list[int]], str], count: int) -> list[Hypothesis]:
+    """Return the first `count` hypotheses of different texts, which `text` makes of ids; of equal ones, the first stays.
+
+    >>> found = [Hypothesis(ids, -1.0, -1.0) for ids in ([7, 8], [78], [9])]
+    >>> [one.ids for one in different(found, lambda ids: "".join(map(str, ids)), 2)]
+    [[7, 8], [9]]
+    """
+    if count == 1:
+        return [*found][:1]
+    first: dict[str, Hypothesis] = {}
+    for one in found:
+        first.setdefault(text(one.ids), one)
+    return [*first.values()][:count]
 
 
 def ranked(sentences: list[list[Hypothesis]], count: int) -> Hypotheses:

@@ -27,8 +27,8 @@ class SearchSettings(Settings):
     beam: int = Field(default=5, ge=1)
     """Beam size: number of hypotheses kept for each sentence."""
     n_best: int = Field(default=1, ge=1)
-    """Number of translations returned for each sentence; at most `beam`, except when sampling. An empty sentence has one, which
-    is empty."""
+    """Number of translations returned for each sentence; at most `beam`, except when sampling. They are different texts, unless
+    sampled, and fewer where the beam has no more: a larger one has. An empty sentence has one, which is empty."""
     stopping: Literal["exact", "full"] = "exact"
     """When search stops for a sentence: `exact` when no unfinished hypothesis can still enter the n best, `full` (faster) when
     `beam` hypotheses are finished."""
@@ -82,6 +82,11 @@ class SearchSettings(Settings):
     def hypotheses(self) -> int:
         """How many hypotheses of each sentence are followed."""
         return self.n_best if self.method == "sample" else self.size
+
+    @property
+    def candidates(self) -> int:
+        """How many hypotheses `n_best` texts are taken from: all of the beam, for some may be one text in other tokens."""
+        return self.size if self.n_best > 1 and self.method == "beam" else self.n_best
 
     def limits(self, source_lengths: Any) -> Any:
         """Return the most tokens that the translation of each sentence may have, a tensor for a tensor of whole numbers.
@@ -180,13 +185,13 @@ class DecodingSettings(SearchSettings):
     @property
     def alone(self) -> "DecodingSettings":
         """The search for the most probable translations, among which nothing else chooses."""
-        return self.model_copy(update={"mbr_samples": 0, **ALONE})
+        return self.model_copy(update={"mbr_samples": 0, "n_best": self.candidates, **ALONE})
 
     @property
     def with_phrases(self) -> "DecodingSettings":
         """The search for translations with given phrases."""
-        changes = {"method": "beam", "beam": max(self.n_best, self.glossary_beam), "mbr_samples": 0, "shortlist": False}
-        return self.model_copy(update={**changes, **ALONE})
+        changes = {"method": "beam", "beam": max(self.n_best, self.glossary_beam), "shortlist": False}
+        return self.model_copy(update=changes).alone
 
     @property
     def searches(self) -> tuple["DecodingSettings", ...]:
@@ -198,7 +203,7 @@ class DecodingSettings(SearchSettings):
         if self.reranks:
             return (self.model_copy(update=whole),)
         if not self.mbr_samples or self.method == "sample":
-            return (self,)
+            return (self if self.candidates == self.n_best else self.model_copy(update={"n_best": self.candidates}),)
         drawn = {"mbr_samples": 0, "n_best": self.mbr_samples, "method": "sample", "coverage_penalty": 0.0}
         return self.model_copy(update=whole), self.model_copy(update=drawn)
 

@@ -132,11 +132,17 @@ def lay_over(base: Chosen, changes: Mapping[str, Any], model: Capabilities | Non
     """Return `base`, the settings of a run, with some changed; None means no change, unless it is a value (`maximum_length`).
 
     SettingsError for a setting that does not exist, or that a search would not read with the others and the `model`, where that
-    is known: a run's recipe may hold such a setting, but what is requested must have an effect.
+    is known: a run's recipe may hold such a setting, but what is requested must have an effect. SettingsError for a `base` that
+    is no settings, such as a dictionary that a program gives as them.
 
     >>> lay_over(SearchSettings(), {"beam": 3, "n_best": None}).beam
     3
     """
+    if not isinstance(base, SearchSettings):
+        raise SettingsError(
+            f"`settings` is {shortened(base)}, but it must be decoding settings, such as those of a translator; give single "
+            "settings by their names, for example `beam=3`"
+        )
     fields = type(base).model_fields
     given = {
         name: value

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,7 +12,7 @@ import torch
 from dragoman.data.collate import collate, pad
 from dragoman.decoding.beam import beam_search
 from dragoman.decoding.constraints import forbid
-from dragoman.decoding.hypotheses import Hypothesis
+from dragoman.decoding.hypotheses import Hypothesis, different
 from dragoman.decoding.sample import sample
 from dragoman.decoding.score import score_target
 from dragoman.decoding.settings import DecodingSettings, SearchSettings
@@ -77,15 +78,15 @@ class TextGenerator:
         chosen = lay_over(settings or self.settings, decoding)
         check_memory(chosen, len(self.codec), device=self.device.type)
         encoded = encode_within(self.codec, begun, self.model.target_positions, name="text", first=first)
+        search = chosen.model_copy(update={"n_best": chosen.candidates})
         results: list[list[Continuation]] = [[] for _ in begun]
         for rows in batches_of_one_length([len(ids) for ids in encoded], ROWS):
-            found = self._search([encoded[row] for row in rows], [first + row for row in rows], chosen)
+            found = self._search([encoded[row] for row in rows], [first + row for row in rows], search)
             for row, hypotheses in zip(rows, found, strict=True):
-                kept = self.codec.split(begun[row])
-                results[row] = [
-                    Continuation(self.codec.join([*kept, *self.codec.pieces(one.ids)]), one.score, one.log_prob)
-                    for one in hypotheses
-                ]
+                text = partial(self._continued, self.codec.split(begun[row]))
+                if chosen.method != "sample":
+                    hypotheses = different(hypotheses, text, chosen.n_best)
+                results[row] = [Continuation(text(one.ids), one.score, one.log_prob) for one in hypotheses]
         return results
 
     def score(self, texts: Iterable[str]) -> list[tuple[float, int]]:
@@ -106,6 +107,10 @@ class TextGenerator:
 
     continue_texts = generate_texts
     """The name in earlier releases, which still works."""
+
+    def _continued(self, begun: list[str], ids: list[int]) -> str:
+        """Return a text that begins with some tokens and goes on with ids."""
+        return self.codec.join([*begun, *self.codec.pieces(ids)])
 
     def _search(self, texts: list[list[int]], numbers: list[int], settings: SearchSettings) -> list[list[Hypothesis]]:
         """Continue texts of equal length: all but their last token are processed at once, and search starts from that one."""

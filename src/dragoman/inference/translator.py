@@ -9,7 +9,7 @@ from typing import Any, Literal
 from dragoman.data.directions import Direction, Directions, Languages
 from dragoman.data.documents import preceding
 from dragoman.data.filters import excess
-from dragoman.decoding.hypotheses import Hypothesis, Watch
+from dragoman.decoding.hypotheses import Hypothesis, Watch, different
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import InputError
 from dragoman.inference.attention_map import AttentionMap, HeadSelection, as_given
@@ -273,6 +273,8 @@ class Translator:
         """
         terms = self.terminology.require(requests, self._search(requests, settings, watch), settings, watch=watch)
         found = terms.found
+        if settings.method != "sample":
+            found = [different(some, self.target.decode, settings.n_best) for some in found]
         shown = [
             wanted or (replaces and any(self._speller.has_unknown(one.ids) for one in some))
             for wanted, some in zip(attention or [False] * len(requests), found, strict=True)
@@ -374,7 +376,7 @@ class Translator:
         texts = [[self.target.decode(one.ids) for one in some] for some in found]
         scores = features(sources, texts, self._scorers[settings.rerank])
         return [
-            rerank(some, others, settings.weights, n_best=settings.n_best)
+            rerank(some, others, settings.weights, n_best=settings.candidates)
             for some, others in zip(found, scores, strict=True)
         ]
 

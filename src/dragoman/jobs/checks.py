@@ -25,7 +25,8 @@ from dragoman.machine.memory import free_memory
 from dragoman.models.build import plugged
 from dragoman.models.capabilities import Capabilities
 from dragoman.models.seq2seq import Vocabularies
-from dragoman.models.transformer_settings import EncoderSettings
+from dragoman.models.transformer import require_one_vocabulary
+from dragoman.models.transformer_settings import EncoderSettings, TransformerSettings
 from dragoman.runs.recipe import Recipe
 from dragoman.runs.rules import refusals
 from dragoman.settings import Settings
@@ -69,6 +70,17 @@ def check_corpora(recipe: Recipe) -> None:
             raise SettingsError(
                 f"`data.{name}` names no corpus; name one, or, if the run was imported, train it further with `dragoman adapt`"
             )
+
+
+def check_tied(recipe: Recipe) -> None:
+    """Raise SettingsError if the embeddings of both languages are to be one, but a vocabulary will be learned for each.
+
+    Vocabularies may be those of a run to start from, and what is tied may be left to `auto`.
+    """
+    model = recipe.model
+    left = model.start_from is not None or (recipe.auto and "tied" not in model.model_fields_set)
+    if isinstance(model, TransformerSettings) and not left:
+        require_one_vocabulary(model, shared=recipe.text.joint)
 
 
 def check_rerank(recipe: Recipe) -> None:

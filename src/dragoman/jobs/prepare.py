@@ -17,6 +17,7 @@ from dragoman.jobs.checks import (
     check_recipe,
     check_rerank,
     check_tests,
+    check_tied,
     remarks,
 )
 from dragoman.jobs.examination import check_data, check_vocabularies
@@ -70,6 +71,8 @@ def prepare(
     """
     check_recipe(recipe)
     check_corpora(recipe)
+    if codecs is None:
+        check_tied(recipe)
     check_rerank(recipe)
     check_new(folder)
     check_rows(recipe)

@@ -18,6 +18,7 @@ from dragoman.interfaces import Batch, Padded
 from dragoman.laws.examples import Architecture, batch, fresh_model
 from dragoman.layers.dropout import Dropout
 from dragoman.models.seq2seq import Seq2Seq
+from dragoman.models.unregistered import plain_tensors
 from dragoman.settings import parse
 from dragoman.text.codec import Codec, learn_codecs
 from dragoman.text.settings import CharactersSettings, SentencePieceSettings, WordsSettings
@@ -148,6 +149,10 @@ def law_13_every_weight_is_trained(architecture: Architecture) -> None:
 def law_14_saved_weights_are_all_there_is(architecture: Architecture) -> None:
     """A model that was built with other random numbers gives the same logits once it has the weights of another."""
     trained, loaded = (fresh_model(architecture, seed=seed).eval() for seed in (5, 6))
+    plain = next(plain_tensors(trained), None)
+    assert plain is None, (
+        f"the plain tensor `{plain}` is not saved with the model: keep it in an nn.Parameter or a persistent buffer"
+    )
     fill(loaded, own_tensors(trained), Path("the weights"))
     expected = trained(WHOLE.source, WHOLE.inputs).logits
     torch.testing.assert_close(

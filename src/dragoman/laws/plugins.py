@@ -117,7 +117,7 @@ def laws_of(plugin: Plugin, architecture: Architecture) -> dict[str, Law]:
 
     resumed = {"10 a resumed run equals an uninterrupted one": resumes}
     if plugin.kind == "objective":
-        built = plugin.build(parse(TrainingSettings, {"steps": 1, "objective": plugin.name}))
+        built = plugin.make(parse(TrainingSettings, {"steps": 1, "objective": plugin.name}))
         return {
             "9 uneven batches add up": lambda one, _: of_training.law_9_an_objective_adds_up(built, one),
             **resumed,

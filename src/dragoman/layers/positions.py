@@ -167,5 +167,5 @@ def build_positions(name: str, width: int, count: int) -> nn.Module:
         case "none":
             return NoPositions()
         case _:
-            module: nn.Module = get("positions", name).build(width, count)
+            module: nn.Module = get("positions", name).make(width, count)
             return module

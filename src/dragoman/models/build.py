@@ -1,7 +1,9 @@
 """The only place that chooses among architectures."""
 
+import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import Annotated, Any, get_args
 
 import torch
@@ -28,7 +30,7 @@ from dragoman.models.rnn_settings import RecurrentSettings
 from dragoman.models.seq2seq import Seq2Seq, Vocabularies
 from dragoman.models.transformer import build_transformer
 from dragoman.models.transformer_settings import DecoderOnlySettings, MaskedSettings, TransformerSettings
-from dragoman.models.unregistered import unregistered
+from dragoman.models.unregistered import plain_tensors, unregistered
 from dragoman.plugins import PluginKind, find, get, or_of_a_plugin
 from dragoman.settings import Settings, kinds_of, parse
 from dragoman.special_ids import SpecialIds
@@ -97,6 +99,11 @@ def build_model(settings: Settings, vocabularies: Vocabularies) -> Model:
             f"the weights `{place}` of this model are hidden from torch, so they would be neither trained nor saved; keep them "
             "in an nn.Parameter, nn.ParameterList, nn.ModuleList or nn.ModuleDict, not in a plain tensor, list or dictionary"
         )
+    for place in plain_tensors(model) if plugged(settings) else ():
+        _notice(
+            f"`{place}` of this model is a plain tensor, which is neither trained nor saved, and does not follow the model to a "
+            "GPU; keep it in an nn.Parameter if it is to be trained, or else in a buffer (`register_buffer`)."
+        )
     for module in model.modules():
         if isinstance(module, TokenEmbedding):
             move_padding(module, special.pad)
@@ -107,11 +114,17 @@ def build_model(settings: Settings, vocabularies: Vocabularies) -> Model:
     return model
 
 
+@cache
+def _notice(sentence: str) -> None:
+    """Report something once: on standard error, or in the log of a program that uses Dragoman."""
+    logging.getLogger("dragoman").warning(sentence)
+
+
 def _build(settings: Settings, vocabularies: Vocabularies) -> Model:
     """Build the model for Dragoman's own special ids. Settings of a plugin may extend built-in ones, so it is asked first."""
     kind = str(getattr(settings, "kind", ""))
     if kind not in BUILT_IN:
-        model: Seq2Seq = get("model", kind).build(settings, vocabularies)
+        model: Seq2Seq = get("model", kind).make(settings, vocabularies)
         return model
     match settings:
         case RecurrentSettings():

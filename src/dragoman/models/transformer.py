@@ -317,6 +317,15 @@ class TransformerDecoder(nn.Module):
         )
 
 
+def require_one_vocabulary(settings: TransformerSettings, *, shared: bool) -> None:
+    """Raise SettingsError if the embeddings of both languages are to be one, but vocabularies are not `shared`."""
+    if settings.tied in ("all", "embeddings") and not shared:
+        raise SettingsError(
+            f"`model.tied: {settings.tied}` needs one vocabulary for both languages; set `text.joint: true`, or "
+            "`model.tied: target`"
+        )
+
+
 def build_transformer(
     settings: TransformerSettings,
     vocabularies: Vocabularies,
@@ -329,12 +338,8 @@ def build_transformer(
     `previous` is the number of previous sentences that the encoder reads. Raises SettingsError if the vocabularies cannot be
     tied.
     """
+    require_one_vocabulary(settings, shared=vocabularies.shared)
     joint = settings.tied in ("all", "embeddings")
-    if joint and not vocabularies.shared:
-        raise SettingsError(
-            f"`model.tied: {settings.tied}` needs one vocabulary for both languages; set `text.joint: true`, or "
-            "`model.tied: target`"
-        )
     scaled = settings.scaling == "embeddings"
     target = TokenEmbedding(vocabularies.target, settings.width, scaled=scaled)
     source = target if joint else TokenEmbedding(vocabularies.source, settings.width, scaled=scaled)

@@ -24,6 +24,21 @@ def unregistered(model: nn.Module) -> Iterator[str]:
                 yield from _hidden(value, f"{name}.{attribute}" if name else attribute, known)
 
 
+def plain_tensors(model: nn.Module) -> Iterator[str]:
+    """Yield the place of each tensor that torch takes for a constant of its module: neither trained, nor saved, nor moved.
+
+    >>> layer = nn.Linear(2, 3)
+    >>> layer.scale = layer.weight.detach()
+    >>> list(plain_tensors(layer))
+    ['scale']
+    """
+    known = {id(tensor) for tensor in (*model.parameters(), *model.buffers())}
+    for name, module in model.named_modules():
+        for attribute, value in vars(module).items():
+            if attribute not in REGISTERED and isinstance(value, Tensor) and id(value) not in known:
+                yield f"{name}.{attribute}" if name else attribute
+
+
 def _hidden(value: Any, place: str, known: set[int]) -> Iterator[str]:
     """Yield the weights in a value that are not known."""
     match value:

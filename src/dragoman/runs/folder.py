@@ -142,7 +142,8 @@ class Run:
                 f"continue it with `dragoman train --resume {shell_path(self.folder)}`, or wait"
             )
         path = weights or self.weights
-        tensors, adapters = self.files.load(path)[0], getattr(self.recipe.model, "adapters", None)
+        tensors, _ = self.files.load_best() if weights is None else self.files.load(weights)
+        adapters = getattr(self.recipe.model, "adapters", None)
         with usual_torch(), filled_next(self.recipe.model, self.recipe.seed):
             if adapters is None:
                 return self._filled(tensors, path).to(device).eval()

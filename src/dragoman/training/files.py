@@ -1,6 +1,7 @@
 """The files that training writes into a run folder. Of several processes only the first writes them."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from dragoman.data.ledger import check, remove_recorded
-from dragoman.errors import DamagedError, RunError
+from dragoman.errors import DamagedError, RunError, shell_path
 from dragoman.training.checkpoint import load_tensors, own_tensors, save_tensors
 from dragoman.training.reports import MetricsFile
 
@@ -98,6 +99,25 @@ class RunFiles:
         self.check(path, metadata)
         self.check_recorded(path)
         return tensors, metadata
+
+    def load_best(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Read the best weights as `load` does; where they are damaged, the error says whether resuming would replace them."""
+        try:
+            return self.load(self.weights)
+        except DamagedError as error:
+            spare = self._spare()
+            if spare is None:
+                raise
+            resume = f"`dragoman train --resume {shell_path(self.folder)}`"
+            raise DamagedError(f"{error}; or let {resume} replace it by {spare}, which is intact") from None
+
+    def _spare(self) -> Path | None:
+        """Return the weights of the best validation that were kept for averaging, if they and the last checkpoint are intact."""
+        with suppress(RunError, LookupError, TypeError, ValueError):
+            path = self.kept_at(self.load(self.last)[1]["progress"]["best_step"])
+            self.load(path)
+            return path
+        return None
 
     def check_recorded(self, path: Path) -> None:
         """Raise DamagedError if a file of the run is not the one that was saved there last."""

@@ -24,7 +24,7 @@ from dragoman.training.word_dropout import drop_words
 def build_objective(training: TrainingSettings) -> Objective:
     """Choose the training objective."""
     if training.objective != "translation":
-        objective: Objective = get("objective", training.objective).build(training)
+        objective: Objective = get("objective", training.objective).make(training)
         return objective
     return partial(
         translation_loss,

@@ -8,6 +8,7 @@ import pytest
 from tests.tiny import Trained
 
 from dragoman.conversion.job import export
+from dragoman.decoding.hypotheses import Hypothesis
 from dragoman.errors import InputError, SettingsError
 from dragoman.inference.ctranslate2.folder import open_export
 from dragoman.inference.ctranslate2.translator import ExportedTranslator, can_be_used, load_export, run_settings
@@ -51,6 +52,18 @@ def test_an_export_translates_as_its_run_does(run: Path, folder: Path, settings:
         assert [a.text for a in (one, *one.alternatives)] == [b.text for b in (two, *two.alternatives)]
         assert two.score == pytest.approx(one.score, abs=1e-4)
         assert two.log_prob == pytest.approx(one.log_prob, abs=1e-4)
+
+
+def test_several_translations_are_different_texts_filled_up_from_the_beam(
+    translator: ExportedTranslator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codec = translator.target
+    monkeypatch.setattr(codec, "decode", lambda ids: str(ids[0]))
+    known = [Hypothesis(ids, -1.0, -1.0) for ids in ([7, 8], [7, 9], [9], [7], [8])]
+    monkeypatch.setattr(translator.engine, "search", lambda _, settings: [known[: settings.n_best]])
+    for wanted, written in ((1, ["7"]), (2, ["7", "9"]), (3, ["7", "9", "8"]), (4, ["7", "9", "8"])):
+        (best,) = translator.translate(["A cat."], beam=5, n_best=wanted)
+        assert [one.text for one in (best, *best.alternatives)] == written
 
 
 def test_settings_hold_for_one_call(folder: Path, translator: ExportedTranslator) -> None:

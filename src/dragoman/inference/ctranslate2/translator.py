@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.data.directions import Languages
+from dragoman.decoding.hypotheses import different
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import InputError
 from dragoman.inference.batching import check_memory
@@ -79,7 +80,10 @@ class ExportedTranslator:
         texts = given_texts(sentences, first=first)
         encoded = self.encode(texts, first=first, to=to)
         todo = [row for row, ids in enumerate(encoded) if ids]
-        found = dict(zip(todo, self.engine.search([encoded[row] for row in todo], chosen), strict=True))
+        hypotheses = self.engine.search([encoded[row] for row in todo], *chosen.searches)
+        found = {
+            row: different(some, self.target.decode, chosen.n_best) for row, some in zip(todo, hypotheses, strict=True)
+        }
         return [
             self._speller.translation(
                 sentence, found.get(row, []), dictionary=chosen.dictionary, readings=None, replaces=False
