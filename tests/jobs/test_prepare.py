@@ -60,7 +60,7 @@ def test_a_run_whose_corpora_were_moved_says_where_they_are(tmp_path: Path) -> N
         (folder / "train.tsv").write_text("a cat\tmột con mèo\n" * 3, encoding="utf-8")
         (folder / "dev.tsv").write_text("a dog\tmột con chó\n", encoding="utf-8")
         corpora = ("data.train=[{tsv: train.tsv}]", f"data.dev=[{{tsv: {dev}.tsv}}]", "data.test=[]")
-        kind = ("text={kind: characters}", "data.check=false")
+        kind = ("text={kind: characters, joint: true}", "data.check=false")
         return parse(
             Recipe, override(recipe("transformer").model_dump(mode="json"), [*corpora, *kind, f"data.root={folder}"])
         )
