@@ -20,6 +20,7 @@ def change(difference: float, low: float, high: float) -> Change:
         (change(5.0, 3.0, 7.0), change(-2.0, -3.0, -1.0), "keep for the domain", "for this domain alone"),
         (change(0.5, -0.5, 1.5), change(1.0, 0.5, 1.5), "discard", "In the domain the difference may be chance"),
         (change(-2.0, -3.0, -1.0), None, "discard", "In the domain the new run is worse"),
+        (change(0.02, 0.01, 0.04), change(-0.02, -0.04, -0.01), "discard", "In general the difference may be chance"),
     ],
 )
 def test_the_advice_follows_from_both_changes(

@@ -36,11 +36,16 @@ class Change:
     signature: str
 
     @property
+    def better(self) -> bool:
+        """Tell whether the adapted run is better beyond chance, by an interval to the tenth of BLEU that is shown."""
+        return round(self.low, 1) > 0
+
+    @property
     def finding(self) -> str:
         """Say what the interval says."""
-        if self.low > 0:
+        if self.better:
             return "the new run is better"
-        return "the new run is worse" if self.high < 0 else "the difference may be chance"
+        return "the new run is worse" if round(self.high, 1) < 0 else "the difference may be chance"
 
     def __str__(self) -> str:
         return (
@@ -64,7 +69,7 @@ class Verdict:
     @property
     def advice(self) -> Advice:
         """Say what to do: keep what is better in the domain beyond chance, if general text has not lost too much."""
-        if self.domain.low <= 0:
+        if not self.domain.better:
             return "discard"
         lost = self.general is not None and self.general.difference < -TOLERATED and self.general.high < 0
         return "keep for the domain" if lost else "keep"
