@@ -17,8 +17,8 @@ from dragoman.text.links import Links
 def measure(translator: Translator, choose: Sequence[Aligned], pairs: Sequence[Aligned]) -> dict[str, Any]:
     """Measure on `pairs`; layer and head are chosen on `choose`.
 
-    BLEU is of greedy translations; alignments and weights are those of the model as it writes the reference. Tokens without
-    letter or digit do not count in alignments. A model without attention has BLEU alone.
+    BLEU is of translations as the recipe searches for them; alignments and weights are those of the model as it writes the
+    reference. Tokens without letter or digit do not count in alignments. A model without attention has BLEU alone.
     """
     hypotheses = [one.text for one in translator.translate([pair.source for pair in pairs])]
     score = bleu(hypotheses, [[pair.target for pair in pairs]])

@@ -105,7 +105,12 @@ def _legend(results: Sequence[Result], about: Mapping[str, Any]) -> Iterator[str
     counts = {name: len({result["seed"] for result in results if result["corpus"] == name}) for name in corpora}
     seeds = "; ".join(f"{corpora[name]} {count}" for name, count in counts.items())
     yield f"- Mean ± standard deviation over seeds ({seeds}); one seed has no spread. – means not measured."
-    yield "- **BLEU**: sacreBLEU of greedy translations after the last step."
+    yield "- **BLEU**: sacreBLEU of translations after the last step, greedy ones of the phrasebook, with a beam of 5 of EVBNews."
+    if "evbnews" in corpora:
+        yield (
+            "- On EVBNews words have a lexicon from the start (not without attention), and Transformers are larger and have "
+            "rotary positions (not the first one, nor those named after other positions)."
+        )
     yield (
         "- **AER**: alignment error rate, 0 to 1, lower is better, against the phrasebook's own links or the manual links of "
         "EVBNews; tokens without letter or digit do not count. Layer and head are chosen on dev sentences, the rate is "
