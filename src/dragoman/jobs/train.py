@@ -84,6 +84,8 @@ def fit(
     Nothing is written to the folder until everything that training needs has been checked. Raises RunError if the folder
     already contains a run and `resume` is false, or another process is training into it; TrainingError if training diverged.
 
+    The environment of the process gets the sizes of two caches, unless it has them (`machine/onednn.py`).
+
     Processes that `torchrun` started train together: all call this with the same arguments and a folder that all of them see,
     and the first prepares and writes the run. Where torchrun started them again, they resume.
     """
