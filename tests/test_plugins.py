@@ -224,7 +224,7 @@ def test_a_plain_tensor_of_a_plugin_is_said_once_to_be_neither_trained_nor_saved
     class Plain(Dot):
         def __init__(self) -> None:
             super().__init__()
-            self.scale = torch.ones(1)
+            self.of_this_test = torch.ones(1)
 
     mine = plugins.Plugin("score", "plain", lambda *_, **__: Plain())
     monkeypatch.setattr(plugins, "_registered", {("score", "plain"): mine})
@@ -232,7 +232,7 @@ def test_a_plain_tensor_of_a_plugin_is_said_once_to_be_neither_trained_nor_saved
         build_model(RecurrentSettings(score=score), Vocabularies(9, 9, shared=False))
     (said,) = caplog.messages
     assert re.search(
-        r"`decoder\.\S*score\.scale` .* neither trained nor saved .*nn\.Parameter.*`register_buffer`", said
+        r"`decoder\.\S*score\.of_this_test` .* neither trained nor saved.*nn\.Parameter.*`register_buffer`", said
     )
 
 
