@@ -30,7 +30,7 @@ def write_corpus(folder: Path, name: str, lines: int) -> None:
     ("lines", "after", "assignments", "sign"),
     [
         (300_000, 6.0, (CORPUS, "text.size=8000"), b"learning the vocabulary"),
-        (300_000, 20.0, (CORPUS, "text={kind: characters}"), b"learning the vocabulary"),
+        (300_000, 20.0, (CORPUS, "text={kind: characters, joint: true}"), b"learning the vocabulary"),
         (
             20_000,
             4.0,
