@@ -15,9 +15,11 @@ DragomanError
 The command line prints the sentence and exits with code 2. Any other exception is a bug in Dragoman.
 """
 
+import logging
 import re
 import reprlib
 import shlex
+from functools import cache
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """What would end or change the line on which a sentence is printed."""
@@ -105,3 +107,9 @@ def shorten(value: object, limit: int = LONGEST_QUOTE) -> str:
     text = value[: limit + 1] if isinstance(value, str) else brief.repr(value)
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
+@cache
+def notice_once(sentence: str) -> None:
+    """Report something once: on standard error, or in the log of a program that uses Dragoman."""
+    logging.getLogger("dragoman").warning(sentence)

@@ -12,12 +12,11 @@ import pytest
 from tests.end_to_end.damages import Damage, damage, files_of
 from tests.tiny import Trained
 
-from dragoman.errors import DragomanError
+from dragoman.errors import DragomanError, notice_once
 from dragoman.inference.translator import Translator
 from dragoman.jobs.evaluate import measure_tests
 from dragoman.jobs.shortlist import make_shortlist
 from dragoman.jobs.verify import BAD, verify
-from dragoman.runs import integrity
 
 SENTENCES = ["I love cats.", "The dog sees a small house."]
 KINDS = ("rnn", "transformer", "adapters")
@@ -46,7 +45,7 @@ def make(trained: Trained, tmp_path_factory: pytest.TempPathFactory):
 
 def translated(run: Path, caplog: pytest.LogCaptureFixture) -> tuple[list[object], str]:
     """Translate with a run, and return also what it refused or said."""
-    integrity._notice.cache_clear()
+    notice_once.cache_clear()
     caplog.clear()
     try:
         with caplog.at_level(logging.WARNING, "dragoman"):

@@ -8,7 +8,7 @@ import pytest
 from tests.tiny import Trained, with_decoding
 
 from dragoman.data.ledger import LEDGER
-from dragoman.errors import RunError
+from dragoman.errors import RunError, notice_once
 from dragoman.inference.ctranslate2.translator import can_be_used
 from dragoman.jobs.average import average_run
 from dragoman.jobs.shortlist import make_shortlist
@@ -83,7 +83,7 @@ def test_weights_that_changed_places_are_found(run: Path):
 
 
 def test_settings_of_search_may_be_edited_and_others_not(run: Path, tmp_path: Path):
-    integrity._notice.cache_clear()
+    notice_once.cache_clear()
     edited = with_decoding(run, tmp_path / "edited", beam=7)
     assert [(one.path, one.state) for one in unlike(edited)] == [("recipe.yaml", "edited")]
     path = run / "recipe.yaml"

@@ -10,7 +10,7 @@ import torch
 from tests.tiny import recipe
 
 from dragoman.data.ledger import LEDGER
-from dragoman.errors import DamagedError, DragomanError, RunError
+from dragoman.errors import DamagedError, DragomanError, RunError, notice_once
 from dragoman.runs import integrity
 from dragoman.runs.folder import Run, new_run, open_run
 from dragoman.text import WordsSettings, learn_codecs
@@ -64,7 +64,7 @@ def test_a_recipe_on_which_weights_depend_may_not_be_edited(run: Run, before: st
 
 
 def test_an_edit_of_what_a_run_was_not_trained_with_is_said_once(run: Run, caplog: pytest.LogCaptureFixture):
-    integrity._notice.cache_clear()
+    notice_once.cache_clear()
     edit(run.folder / "recipe.yaml", "beam: 3", "beam: 7")
     edit(run.folder / "recipe.yaml", "steps: 20", "steps: 40")
     for _ in range(2):
@@ -76,7 +76,7 @@ def test_an_edit_of_what_a_run_was_not_trained_with_is_said_once(run: Run, caplo
 
 
 def test_a_recipe_that_was_cut_off_is_noticed(run: Run, caplog: pytest.LogCaptureFixture):
-    integrity._notice.cache_clear()
+    notice_once.cache_clear()
     path = run.folder / "recipe.yaml"
     text = path.read_text(encoding="utf-8")
     path.write_text(text[: text.index("beam:")] + "{}" * text[: text.index("beam:")].endswith(":\n"), encoding="utf-8")
@@ -177,7 +177,7 @@ def test_the_manifest_of_a_run_of_equal_weights_is_not_taken_for_its_own(run: Ru
 
 
 def test_checksums_that_are_lost_are_missed_once(run: Run, caplog: pytest.LogCaptureFixture):
-    integrity._notice.cache_clear()
+    notice_once.cache_clear()
     (run.folder / LEDGER).unlink()
     for _ in range(2):
         assert open_run(run.folder).load_model(CPU)

@@ -1,6 +1,7 @@
 """Train a classifier: from labelled texts to a finished run."""
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -27,6 +28,7 @@ from dragoman.errors import CorpusError
 from dragoman.interfaces import Batch, Loss
 from dragoman.jobs.checks import check_machine, check_recipe
 from dragoman.machine.devices import choose_device
+from dragoman.machine.onednn import bound_caches
 from dragoman.machine.precision import choose_training_precision
 from dragoman.machine.processes import for_one_process
 from dragoman.machine.threads import threads_restored
@@ -61,6 +63,7 @@ def fit_classifier(
     Raises RunError if the folder already contains a run and `resume` is false.
     """
     listener = listener or Silent()
+    bound_caches(os.environ)
     check_machine(recipe, choose_device(recipe.training.device))
     begun = open_classifier_run(folder).recipe if resume and folder.exists() else None
     for sentence in check_recipe(recipe, begun=begun):

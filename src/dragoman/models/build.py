@@ -1,9 +1,7 @@
 """The only place that chooses among architectures."""
 
-import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 from typing import Annotated, Any, get_args
 
 import torch
@@ -11,7 +9,7 @@ from pydantic import Field, SerializeAsAny, ValidationError, WrapValidator
 
 from dragoman.attention.scores import ScoreName
 from dragoman.attention.settings import RelativeName
-from dragoman.errors import SettingsError
+from dragoman.errors import SettingsError, notice_once
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding, move_padding
 from dragoman.layers.outline import undrawn
 from dragoman.layers.positions import PositionsName
@@ -100,7 +98,7 @@ def build_model(settings: Settings, vocabularies: Vocabularies) -> Model:
             "in an nn.Parameter, nn.ParameterList, nn.ModuleList or nn.ModuleDict, not in a plain tensor, list or dictionary"
         )
     for place in plain_tensors(model) if plugged(settings) else ():
-        _notice(
+        notice_once(
             f"`{place}` of this model is a plain tensor, which is neither trained nor saved, and does not follow the model to a "
             "GPU; keep it in an nn.Parameter if it is to be trained, or else in a buffer (`register_buffer`)."
         )
@@ -112,12 +110,6 @@ def build_model(settings: Settings, vocabularies: Vocabularies) -> Model:
         if isinstance(getattr(module, "special", None), SpecialIds):
             setattr(module, "special", special)  # noqa: B010
     return model
-
-
-@cache
-def _notice(sentence: str) -> None:
-    """Report something once: on standard error, or in the log of a program that uses Dragoman."""
-    logging.getLogger("dragoman").warning(sentence)
 
 
 def _build(settings: Settings, vocabularies: Vocabularies) -> Model:

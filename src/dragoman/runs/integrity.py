@@ -6,14 +6,12 @@ of their run (`training/files.py`), codecs their fingerprints; checksums.json ha
 """
 
 import json
-import logging
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from dragoman.data import ledger
-from dragoman.errors import RunError
+from dragoman.errors import RunError, notice_once
 from dragoman.regular_files import is_name
 from dragoman.settings import Settings
 from dragoman.training.resuming import MAY_CHANGE, differences
@@ -94,7 +92,7 @@ def _is_count(value: object) -> bool:
 def check_files(folder: Path, manifest: Mapping[str, Any], *names: str) -> None:
     """Raise DamagedError for a file of a run that is missing, damaged or another one; say so where that can no longer be told."""
     if COMPARED in manifest and not (folder / ledger.LEDGER).exists():
-        _notice(
+        notice_once(
             f"{folder / ledger.LEDGER} is missing, so damage to the other files may not be noticed; copy the run again."
         )
     odd = next((folder / name for name in names if (folder / name).exists() and not (folder / name).is_file()), None)
@@ -111,7 +109,7 @@ def check_recipe(path: Path, found: Mapping[str, Any], written: Mapping[str, Any
         section, _, name = place.partition(".")
         if section not in MAY_BE_EDITED and not (section == "training" and name in MAY_CHANGE):
             raise RunError(f"{change}; change it back, or copy the file again from where the run was trained")
-        _notice(f"{change}. The current value is used.")
+        notice_once(f"{change}. The current value is used.")
 
 
 def _at(table: Any, place: str) -> str:
@@ -120,9 +118,3 @@ def _at(table: Any, place: str) -> str:
         table = table.get(name) if isinstance(table, dict) else None
     text = "not there" if table is None else json.dumps(table, ensure_ascii=False)
     return text if len(text) <= 80 else f"{text[:80]}..."
-
-
-@cache
-def _notice(sentence: str) -> None:
-    """Report something once: on standard error, or in the log of a program that uses Dragoman."""
-    logging.getLogger("dragoman").warning(sentence)
