@@ -75,7 +75,7 @@ class Bench:
 
         def found() -> list[float]:
             decoding = {"beam": WIDE, "length_penalty": self.penalty}
-            best = tune(self.run, rerankers, corpus.sources, references=[corpus.references], decoding=decoding)
+            best = tune([self.run], rerankers, corpus.sources, references=[corpus.references], decoding=decoding)
             return list(best.weights)
 
         return list(self._kept(f"{corpus.name}, weights of {_names(rerankers)}", found))

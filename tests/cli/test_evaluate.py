@@ -28,6 +28,13 @@ def test_evaluate_agrees_with_bleu(trained: Trained, source, target, tmp_path: P
     assert other == {name: table[name] for name in other}
 
 
+def test_an_ensemble_is_evaluated_as_it_translates(trained: Trained, source, target, tmp_path: Path):
+    first, second, output = trained("rnn"), trained("transformer"), tmp_path / "output.vi"
+    dragoman("evaluate", first, source, target, "--ensemble", second, "--output", output)
+    alone, both = (dragoman("translate", *runs, stdin=source.read_bytes()).lines for runs in ([first], [first, second]))
+    assert output.read_text(encoding="utf-8").split("\n")[:-1] == both != alone
+
+
 def test_evaluate_without_json_shows_scores_and_speed(trained: Trained, tmp_path: Path):
     files = lines(tmp_path / "one.en", SOURCES[:1]), lines(tmp_path / "one.vi", TARGETS[:1])
     *scores, speed = dragoman("evaluate", trained("rnn"), *files, "--beam", 1).lines

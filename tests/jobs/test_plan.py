@@ -17,6 +17,7 @@ from dragoman.errors import SettingsError
 from dragoman.jobs import plan as module
 from dragoman.jobs.plan import Epoch, Plan, Probe, make_plan, parameters_of, work_within
 from dragoman.jobs.train import fit
+from dragoman.runs.recipe import load_recipe
 from dragoman.training.reports import Silent
 from dragoman.training.settings import TrainingSettings
 
@@ -152,6 +153,9 @@ def test_what_training_refuses_is_refused(short: Path) -> None:
         make_plan(recipe("rnn", "model.hidden=100000000"))
     with pytest.raises(SettingsError, match=r"momentum"):
         make_plan(recipe("rnn", "training.momentum=0.3"))
+    one_matrix = ["model.kind=transformer", "model.tied=all", "text.joint=false"]
+    with pytest.raises(SettingsError, match=r"`model\.tied: all` needs one vocabulary"):
+        make_plan(load_recipe("own-files", [*one_matrix, "data.root=/nowhere"]))
     assert not list(short.glob("dragoman*"))
 
 

@@ -116,6 +116,16 @@ def test_a_list_for_other_vocabularies_is_refused(run: Path, trained: Trained) -
         Translator.load(other, shortlist=True)
 
 
+def test_a_list_that_cannot_be_written_is_refused_before_any_text_is_read(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (run / SHORTLIST).unlink()
+    (run / SHORTLIST).mkdir()
+    monkeypatch.delattr("dragoman.jobs.shortlist.PairFilter")
+    with pytest.raises(InputError, match=rf"{SHORTLIST} cannot be written \(Is a directory\)"):
+        make_shortlist(run)
+
+
 @pytest.mark.slow
 def test_an_output_that_is_a_sum_takes_no_list(trained: Trained) -> None:
     folder = trained("rnn", "model.marginal=true")

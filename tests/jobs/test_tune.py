@@ -49,12 +49,25 @@ def test_translating_with_the_weights_reaches_what_was_promised(trained: Trained
         trained("rnn"),
         [trained("rnn", *REVERSE), trained("decoder_only", "data.source=vi", "data.target=vi")],
     )
-    found = tune(run, others, SENTENCES, references=[REFERENCES], decoding={"beam": 4})
+    found = tune([run], others, SENTENCES, references=[REFERENCES], decoding={"beam": 4})
     translator = Translator.load(run, beam=4)
     plain = [one.text for one in translator.translate(SENTENCES)]
     assert found.before == pytest.approx(bleu(plain, [REFERENCES]).score)
     settings = {"rerank": others, "rerank_weights": found.weights}
     ranked = [one.text for one in translator.translate(SENTENCES, **settings)]
+    assert found.bleu == pytest.approx(bleu(ranked, [REFERENCES]).score)
+
+
+def test_an_ensemble_is_tuned_as_it_translates(trained: Trained) -> None:
+    runs, others = [trained("rnn"), trained("transformer")], [trained("rnn", *REVERSE)]
+    found = tune(runs, others, SENTENCES, references=[REFERENCES], decoding={"beam": 4})
+    translator = Translator.load(*runs, beam=4)
+    plain, ranked = (
+        [one.text for one in translator.translate(SENTENCES, **settings)]
+        for settings in ({}, {"rerank": others, "rerank_weights": found.weights})
+    )
+    assert plain != [one.text for one in Translator.load(runs[0], beam=4).translate(SENTENCES)]
+    assert found.before == pytest.approx(bleu(plain, [REFERENCES]).score)
     assert found.bleu == pytest.approx(bleu(ranked, [REFERENCES]).score)
 
 
@@ -67,12 +80,12 @@ def test_of_equal_weights_the_smallest_are_taken() -> None:
 def test_what_cannot_be_tuned_is_refused(trained: Trained) -> None:
     run, other = trained("rnn"), trained("rnn", *REVERSE)
     with pytest.raises(InputError, match=f"at most {MOST}"):
-        tune(run, [other] * (MOST + 1), SENTENCES, references=[REFERENCES], decoding={})
+        tune([run], [other] * (MOST + 1), SENTENCES, references=[REFERENCES], decoding={})
     with pytest.raises(SettingsError, match=r"`decoding\.rerank: .*several hypotheses"):
-        tune(run, [other], SENTENCES, references=[REFERENCES], decoding={"method": "greedy"})
+        tune([run], [other], SENTENCES, references=[REFERENCES], decoding={"method": "greedy"})
     for name, value in (("rerank_weights", [0.1]), ("rerank", [str(other)])):
         with pytest.raises(SettingsError, match=rf"`decoding\.{name}` is what `dragoman tune`.*remove it"):
-            tune(run, [other], SENTENCES, references=[REFERENCES], decoding={name: value})
+            tune([run], [other], SENTENCES, references=[REFERENCES], decoding={name: value})
 
 
 @pytest.mark.parametrize("same", [True, False])
@@ -81,9 +94,9 @@ def test_the_recipe_s_own_reranking_takes_no_part(same: bool, trained: Trained, 
     own = [str(other)] if same else ["gone", "too"]
     reranked = with_decoding(run, tmp_path / "run", rerank=own, rerank_weights=[9.0] * len(own))
     expected, found = (
-        tune(one, [other], SENTENCES, references=[REFERENCES], decoding={"beam": 4}) for one in (run, reranked)
+        tune([one], [other], SENTENCES, references=[REFERENCES], decoding={"beam": 4}) for one in (run, reranked)
     )
     assert found == expected
     greedy: dict[str, Any] = {"method": "greedy"}
     with pytest.raises(SettingsError, match=r"`decoding\.rerank: .*several hypotheses"):
-        tune(reranked, [other], SENTENCES, references=[REFERENCES], decoding=greedy)
+        tune([reranked], [other], SENTENCES, references=[REFERENCES], decoding=greedy)

@@ -11,7 +11,7 @@ import typer
 from dragoman.cli.console import announced
 from dragoman.cli.files import check_apart, check_languages, previous_sentences, read_aligned, write_lines
 from dragoman.cli.loading import choose_languages, load_translator
-from dragoman.cli.options import Device, Documents, JsonObject, Languages, Run, Search
+from dragoman.cli.options import Device, Documents, Ensemble, JsonObject, Languages, Run, Search
 from dragoman.cli.quality import all_scores, print_scores, score_tables
 from dragoman.errors import number_of
 
@@ -24,6 +24,7 @@ def evaluate(
     ],
     languages: Languages,
     search: Search,
+    ensemble: Ensemble = None,
     documents: Documents = None,
     output: Annotated[Path | None, typer.Option(help="Also write the translations to this file.")] = None,
     as_json: JsonObject = False,
@@ -39,7 +40,7 @@ def evaluate(
         check_apart(
             output, [source, *references, *([] if documents is None else [documents]), *(search.glossary or [])]
         )
-    translator = load_translator(run, device=device, **options)
+    translator = load_translator(run, *(ensemble or []), device=device, **options)
     direction = choose_languages(translator, languages)
     check_languages(direction, source, references[0])
     sources, *sets = read_aligned(source, *references)

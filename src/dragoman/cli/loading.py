@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from dragoman.text.frames import Between
 
 
-def load_translator(run: Path, *, device: str, **decoding: Any) -> "Translator":
-    """Load a run's translator; keyword arguments change decoding settings."""
-    with announced(f"Loading {run}"):
+def load_translator(*runs: Path, device: str, **decoding: Any) -> "Translator":
+    """Load the translator of a run, or of several as an ensemble; keyword arguments change decoding settings."""
+    with announced(f"Loading {', '.join(map(str, runs))}"):
         from dragoman.inference.translator import Translator
 
-        return Translator.load(run, device=device, **decoding)
+        return Translator.load(*runs, device=device, **decoding)
 
 
 def load_alone(run: Path, *, device: str) -> "Translator":

@@ -72,6 +72,14 @@ Rerank = Annotated[
         help="Rerank the beam with another run: one of the opposite direction, or a language model; may be repeated.",
     ),
 ]
+Ensemble = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--ensemble",
+        metavar="RUN",
+        help="Translate with this run too, as an ensemble with the first; may be repeated.",
+    ),
+]
 GlossaryFiles = Annotated[
     list[Path] | None,
     typer.Option(

@@ -7,7 +7,7 @@ import typer
 
 from dragoman.cli.console import announced, note
 from dragoman.cli.files import check_languages, read_aligned
-from dragoman.cli.options import Beam, Device, Run, SearchSettings, decoding_options
+from dragoman.cli.options import Beam, Device, Ensemble, Run, SearchSettings, decoding_options
 from dragoman.errors import number_of, shell_path
 
 
@@ -23,6 +23,7 @@ def tune(
             "--rerank", metavar="RUN", help="A run that reranks, as in `dragoman translate`; may be repeated."
         ),
     ],
+    ensemble: Ensemble = None,
     beam: Beam = None,
     settings: SearchSettings = None,
     device: Device = "auto",
@@ -37,20 +38,21 @@ def tune(
     options = decoding_options(settings, beam=beam)
     refuse_alternatives(options, "tune")
     sources, *sets = read_aligned(source, *references)
+    ensembled = [run, *(ensemble or [])]
     with announced(f"Translating {number_of(len(sources), 'sentence')}"):
         from dragoman.jobs.tune import tune
         from dragoman.runs.folder import open_run
 
         check_languages(open_run(run).languages, source, references[0])
-        found = tune(run, rerank, sources, references=sets, decoding=options, device=device)
-    runs = " ".join(f"--rerank {shell_path(other)}" for other in rerank)
+        found = tune(ensembled, rerank, sources, references=sets, decoding=options, device=device)
+    runs = " ".join([*map(shell_path, ensembled), *(f"--rerank {shell_path(other)}" for other in rerank)])
     setting = f"rerank_weights=[{', '.join(f'{weight:g}' for weight in found.weights)}]"
     note(f"BLEU {found.before:.2f} without reranking, {found.bleu:.2f} with it.")
     if not any(found.weights):
         gain = " What is gained is due to dividing by the length alone." if found.bleu > found.before else ""
         note(f"The best weights are 0, so these runs do not help to choose: translate without --rerank.{gain}")
     elif found.bleu > found.before:
-        note(f"Use it with: dragoman translate {shell_path(run)} {runs} --set '{setting}'")
+        note(f"Use it with: dragoman translate {runs} --set '{setting}'")
         print(setting)
     else:
         note("No weights that were tried are better than none: translate without --rerank.")

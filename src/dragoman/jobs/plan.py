@@ -21,7 +21,7 @@ from torch import nn
 from dragoman.data.stream import BatchStream, EpochOutline
 from dragoman.interfaces import Batch
 from dragoman.jobs.auto import settle
-from dragoman.jobs.checks import check_corpora, check_machine, check_recipe, check_rerank
+from dragoman.jobs.checks import check_corpora, check_machine, check_recipe, check_rerank, check_tied
 from dragoman.jobs.choices import Choice
 from dragoman.jobs.memory import Outline, StaticMemory, saved_bytes, static_memory
 from dragoman.jobs.prepare import learn_both, prepare
@@ -167,6 +167,7 @@ def make_plan(recipe: Recipe, *, probe: bool = True, listener: Listener | None =
     if recipe.auto:
         check_recipe(recipe)
         check_corpora(recipe)
+        check_tied(recipe)
         check_rerank(recipe)
         check_machine(recipe, device)
         settled = settle(recipe, partial(learn_both, listener=listener), device=device, say=lambda _: None)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import torch
 
+from dragoman.atomic import check_output
 from dragoman.data.corpus import read_pairs
 from dragoman.data.filters import PairFilter
 from dragoman.data.likely import frequent_targets, likely_targets
@@ -22,13 +23,14 @@ def make_shortlist(folder: Path, *, likely: int = 50, frequent: int = 100, pairs
     """Learn, from at most `pairs` training pairs, the `likely` target tokens of each source token, and save them.
 
     The `frequent` most frequent target tokens, those of the empty source word and all special ones are always allowed.
-    Raises InputError if the run does not translate, or in several directions, if it was imported, or if its output layer is a
-    mixture.
+    Raises InputError if the run does not translate, or in several directions, if it was imported, if its output layer is a
+    mixture, or, before anything is learned, if the run cannot be written into.
     """
     run = open_run(folder)
     run.require("translate")
     run.directions.require_one(str(folder))
     run.require_corpora()
+    check_output(folder / SHORTLIST)
     cpu = torch.device("cpu")
     output_layer(run.load_model(cpu), str(folder))
     data = run.recipe.data

@@ -40,7 +40,7 @@ class Tuned:
 
 @for_one_process
 def tune(
-    run: Path,
+    runs: Sequence[Path],
     others: Sequence[Path],
     sources: Sequence[str],
     *,
@@ -50,8 +50,9 @@ def tune(
 ) -> Tuned:
     """Translate `sources` once, score the whole beam with each of the `others`, and try all weights of the grid.
 
-    `references` are sets of reference translations, each as long as `sources`. Runs and weights of the recipe's own `decoding`
-    do not take part. Raises SettingsError for a search without several hypotheses, InputError for runs that cannot rerank.
+    Several `runs` translate as an ensemble, with the settings of the first. `references` are sets of reference translations,
+    each as long as `sources`. Runs and weights of the recipe's own `decoding` do not take part. Raises SettingsError for a
+    search without several hypotheses, InputError for runs that cannot rerank.
     """
     if len(others) > MOST:
         raise InputError(f"all combinations of weights are tried, too many for {len(others)} runs; give at most {MOST}")
@@ -60,15 +61,15 @@ def tune(
             raise SettingsError(
                 f"`decoding.{name}` is what `dragoman tune` finds or is given with `--rerank`; remove it"
             )
-    own = open_run(run)
+    own = open_run(runs[0])
     own.require("translate")
     if len(own.directions.targets) > 1:
-        own.directions.require_one(str(run))
+        own.directions.require_one(str(runs[0]))
     alone = own.recipe.decoding.model_copy(update=ALONE)
     changes = {**decoding, "rerank": [str(other) for other in others]}
     settings = lay_over(alone, changes, capabilities_of(own.recipe.model))
     (whole,) = settings.searches
-    translator = Translator.load(run, device=device, settings=whole)
+    translator = Translator.load(*runs, device=device, settings=whole)
     scorers = load_scorers(settings.rerank, own.languages, device)
     found = [(best, *best.alternatives) for best in translator.translate(sources)]
     said = features(sources, [[one.text for one in some] for some in found], scorers)
