@@ -4,6 +4,7 @@ import json
 import signal
 from dataclasses import replace
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 from tests.jobs.test_mixing import rows, texts
@@ -20,7 +21,7 @@ from dragoman.jobs.translate_corpus import TranslationProgress
 from dragoman.jobs.verdict import judge
 from dragoman.runs.folder import open_run, read_manifest
 from dragoman.runs.recipe import load_recipe
-from dragoman.training.checkpoint import load_tensors
+from dragoman.training.checkpoint import load_tensors, save_tensors
 
 FEW = ("training.steps=4", "training.validate_every=2", "training.threads=1")
 RANK = (*FEW, "model.adapters.rank=2")
@@ -132,6 +133,22 @@ def test_a_stopped_training_goes_on_in_a_folder_that_was_moved(trained: Trained,
     assert (progress.step, progress.finished) == (4, True)
     files = [corpus.paths[0] for corpus in (*open_run(moved).recipe.data.train, *open_run(moved).recipe.data.dev)]
     assert {path.parent for path in files} == {domain, moved / "mixed"} and not out.exists()
+
+
+def test_stopped_adapters_go_on_where_they_were_moved_with_their_base(
+    trained: Trained, domain: Path, tmp_path: Path
+) -> None:
+    runs, moved = tmp_path / "runs", tmp_path / "moved"
+    base = Path(copytree(trained("transformer"), runs / "base"))
+    adapt(base, domain, runs / "run", settings=few(method="adapters"), listener=Ear({2: signal.SIGINT}))
+    runs.rename(moved)
+    progress = fit(load_recipe(moved / "run" / "recipe.yaml"), moved / "run", resume=True)
+    assert (progress.step, progress.finished) == (4, True)
+    weights, _ = load_tensors(open_run(moved / "base").weights)
+    weights = {name: one + 0.001 for name, one in weights.items()}
+    save_tensors(moved / "base" / "model.safetensors", weights, {}, run=moved / "base")
+    with pytest.raises(RunError, match=r"holds adapters of another base than"):
+        fit(load_recipe(moved / "run" / "recipe.yaml"), moved / "run", resume=True)
 
 
 def test_the_texts_of_an_adapted_run_are_found_after_it_was_moved(

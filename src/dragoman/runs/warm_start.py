@@ -124,7 +124,8 @@ def start(run: Run, model: nn.Module) -> None:
     SettingsError names the first setting in which the models differ. Raises RunError if the weights are not those in the
     run's manifest.
     """
-    for part, other in _runs(run.recipe.model).items():
+    adapts = getattr(run.recipe.model, "adapters", None) is not None
+    for part, other in ({"whole": run.base()} if adapts else _runs(run.recipe.model)).items():
         _check_settings(run.recipe.model, other, part)
         if Checksums().of(other.weights) != run.manifest["start_from"][part]["weights"]:
             raise RunError(
@@ -132,7 +133,7 @@ def start(run: Run, model: nn.Module) -> None:
             )
         given, own = _named(other.load_any(torch.device("cpu"))), _named(model)
         _copy(given, own, part, folder=other.folder)
-        if getattr(run.recipe.model, "adapters", None) is not None and (missing := sorted(set(own) - set(given))):
+        if adapts and (missing := sorted(set(own) - set(given))):
             raise SettingsError(
                 f"`model.adapters` needs all weights of a model, but {other.folder} has no `{missing[0]}`; give `model` the "
                 "settings of that run, or train without adapters"
