@@ -229,6 +229,20 @@ def test_tests_named_in_a_page_exist(path: Path) -> None:
         assert f"def {name}(" in read(file), f"{path.name}: {file} has no {name}"
 
 
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_programs_that_a_page_starts_exist_and_find_what_they_import(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    for module in re.findall(r"python -m ((?:benchmarks|tests|tools)[\w.]*)", text):
+        place = ROOT / module.rstrip(".").replace(".", "/")
+        assert place.with_suffix(".py").exists() or (place / "__main__.py").exists(), f"{path.name}: {module}"
+    for file in re.findall(r"python ((?:benchmarks|tests|tools)/[\w/]+\.py)", text):
+        nodes = list(ast.walk(ast.parse(read(file))))
+        names = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+        names += [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+        beside = {name.partition(".")[0] for name in names} & {"benchmarks", "tests", "tools"}
+        assert beside == set(), f"{path.name}: a file alone does not find {beside}; say python -m for {file}"
+
+
 def test_every_erratum_names_its_check() -> None:
     errata, _, _ = read("docs/errata.md").partition("## ")
     rows = [row for row in errata.split("\n") if row.startswith("| ")][2:]
