@@ -1,9 +1,9 @@
 """What a run's confidence is worth: alarms on judged translations, and calibration on unseen text.
 
-    python benchmarks/confidence.py hallucinations RUN FOLDER [--dropout N] [--samples N] [--others N] [--reverse RUN]
+    python -m benchmarks.confidence hallucinations RUN FOLDER [--dropout N] [--samples N] [--others N] [--reverse RUN]
                                                    [--labels N] [--write docs/confidence.md]
-    python benchmarks/confidence.py reliability RUN SOURCE REFERENCE
-    python benchmarks/confidence.py rescue RUN SOURCE REFERENCE
+    python -m benchmarks.confidence reliability RUN SOURCE REFERENCE
+    python -m benchmarks.confidence rescue RUN SOURCE REFERENCE
 
 `hallucinations` scores the translations of dev.csv in FOLDER, which another model made and people judged (Guerreiro et al. 2023),
 with a German-English RUN, and prints the AUROC of each feature and of combinations: without labels (the mean of standardised

@@ -189,6 +189,9 @@ def test_generated_documents_keep_their_structure():
         ("> ::: tip\n> one\n> :::\n", "> ::: tip\n> ONE\n> :::\n"),
         ("{% if a %}\none\n{% endif %}\n", "{% if a %}\nONE\n{% endif %}\n"),
         ("one two\n{: .note #id}\n", "ONE TWO\n{: .note #id}\n"),
+        ("!!! note\n    one.\n    two\n\n    three\n", "!!! note\n    ONE. TWO\n\n    three\n"),
+        ("- ???+ tip inline \"A 'title'\"\n      one\n", "- ???+ tip inline \"A 'title'\"\n      ONE\n"),
+        ("!!! note\none\n", "!!! NOTE ONE\n"),
         ("one\n: two\n  three\n:   *four*\n", "ONE\n: TWO THREE\n:   *FOUR*\n"),
         (
             "import A from '@b/a';\nimport \"c.css\"\n\nimport duty\n",

@@ -137,6 +137,23 @@ def test_the_recipe_in_the_page_of_recipes_is_one(tmp_path: Path) -> None:
     assert load_recipe(tmp_path / "mine.yaml").training.minutes == 30
 
 
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_recipes_in_pages_that_extend_a_shipped_one_are_recipes(path: Path, tmp_path: Path) -> None:
+    for example in blocks(path.read_text(encoding="utf-8")):
+        if example.startswith("extends:"):
+            (tmp_path / "mine.yaml").write_text(example, encoding="utf-8")
+            load_recipe(tmp_path / "mine.yaml")
+
+
+def test_the_recipe_for_a_language_model_of_own_text_has_nothing_of_the_phrasebook(tmp_path: Path) -> None:
+    (example,) = (block for block in blocks(read("docs/pretraining.md")) if block.startswith("extends:"))
+    (tmp_path / "mine.yaml").write_text(example, encoding="utf-8")
+    recipe = load_recipe(tmp_path / "mine.yaml", ["data.source=en", "data.target=en"])
+    assert not [
+        corpus for corpus in (*recipe.data.train, *recipe.data.dev, *recipe.data.test) if "phrasebook" in repr(corpus)
+    ]
+
+
 def test_the_settings_that_may_change_on_resume_are_those_of_the_code() -> None:
     (item,) = re.findall(r"^- \*\*To resume\*\*(.*?)^- ", read("docs/recipes.md"), re.MULTILINE | re.DOTALL)
     sections = {"training", "decoding", "about"}
@@ -227,6 +244,20 @@ def test_names_in_the_architecture_exist() -> None:
 def test_tests_named_in_a_page_exist(path: Path) -> None:
     for file, name in re.findall(r"(tests/[\w/]+\.py)::(\w+)", path.read_text(encoding="utf-8")):
         assert f"def {name}(" in read(file), f"{path.name}: {file} has no {name}"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_programs_that_a_page_starts_exist_and_find_what_they_import(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    for module in re.findall(r"python -m ((?:benchmarks|tests|tools)[\w.]*)", text):
+        place = ROOT / module.rstrip(".").replace(".", "/")
+        assert place.with_suffix(".py").exists() or (place / "__main__.py").exists(), f"{path.name}: {module}"
+    for file in re.findall(r"python ((?:benchmarks|tests|tools)/[\w/]+\.py)", text):
+        nodes = list(ast.walk(ast.parse(read(file))))
+        names = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+        names += [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+        beside = {name.partition(".")[0] for name in names} & {"benchmarks", "tests", "tools"}
+        assert beside == set(), f"{path.name}: a file alone does not find {beside}; say python -m for {file}"
 
 
 def test_every_erratum_names_its_check() -> None:

@@ -209,6 +209,13 @@ def test_no_run_need_grow_for_characters_that_it_would_not_get(trained: Trained,
         grow_run(base.folder, tmp_path / "grown", source=files[:1], target=files[1:])
 
 
+def test_a_pair_that_is_read_in_both_directions_counts_once(trained: Trained, tmp_path: Path) -> None:
+    base, files = open_run(trained("transformer", *TAGGED)), [tmp_path / "train.en", tmp_path / "train.vi"]
+    pairs = [Pair("We see ʔ.", "mèo ʔ", ""), Pair("We see cats.", "mèo", "")]
+    told = remark(base, [*pairs, *(Pair(one.target, one.source, "") for one in pairs)], files)
+    assert told is not None and told.startswith("Note: ") and "in 2 of its 4 lines, too few to matter" in told
+
+
 def test_adapt_says_which_characters_are_unknown_and_what_to_do(trained: Trained, tmp_path: Path) -> None:
     base, domain = trained("transformer"), texts(tmp_path / "domain")
     (domain / "train.en").write_text("We see cats. ʔə\n" * 10 + "We see cats.\n" * 30, encoding="utf-8")

@@ -21,7 +21,7 @@ from dragoman.layers.outline import without_memory
 from dragoman.models.build import build_model
 from dragoman.models.classifier import ClassifierSettings, DocumentClassifier
 from dragoman.models.seq2seq import Vocabularies
-USUAL = "bahdanau gru additive", "luong dot", "transformer pre-norm, sinusoidal"
+USUAL = "bahdanau gru additive", "luong dot", "transformer pre-norm, sinusoidal", "transformer, rotary"
 with without_memory():
     models = [build_model(ARCHITECTURES[name], Vocabularies(11, 11, True)) for name in USUAL]
     models.append(DocumentClassifier(ClassifierSettings(), 11, 2))

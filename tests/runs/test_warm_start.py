@@ -162,6 +162,12 @@ ENCODER, DECODER, WHOLE = (f"model.start_from.{part}=RUN" for part in ("encoder"
         ("masked_lm", (ENCODER, "model.norm=post"), "`model.norm` is post, but RUN was trained with pre"),
         (
             "masked_lm",
+            (ENCODER, "model.activation=gelu"),
+            "`model.activation` is gelu, but RUN was trained with null; to initialise from it, set `model.activation: null`",
+        ),
+        ("masked_lm", (ENCODER, "model.gated=true"), "`model.gated` is true, but RUN was trained with false"),
+        (
+            "masked_lm",
             (DECODER,),
             "`model.start_from.decoder`: RUN has no decoder; choose another run, or another part",
         ),

@@ -201,7 +201,8 @@ class Rotary(Relative):
                 f"`model.relative: rotary` rotates pairs of features, but each head has an odd number of them, {head_dim}; "
                 "choose model.width and model.heads so that width / heads is even"
             )
-        speeds = BASE ** (-torch.arange(0, head_dim, 2) / head_dim)
+        # On the CPU, also where the model has no memory: for this, torch's meta device imports torch's compiler, for seconds.
+        speeds = BASE ** (-torch.arange(0, head_dim, 2, device="cpu") / head_dim)
         self.register_buffer("speeds", speeds, persistent=False)
 
     def rotate(

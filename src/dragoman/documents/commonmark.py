@@ -28,6 +28,8 @@ _LONE = re.compile(
 """What only extensions read: footnotes, alerts, boxes of tasks, attributes, emoji by their names."""
 _KEPT_LINE = re.compile(r":{3,}.*|\{[:%].*\}[ \t]*|import\s+(?:[^'\"]+\sfrom\s+)?(?:'[^'\"]+'|\"[^'\"]+\");?[ \t]*")
 """A line that begins or ends a block (`:::note`, `{% if a %}`), gives attributes to the one before (`{: .note}`), or imports."""
+_ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?) ?[\w-]+(?: +[\w-]+)*(?: +\"[^\"\n]*\")?[ \t]*")
+"""What begins an admonition of MkDocs, `!!! note "Title"`, if the next line is indented by four spaces."""
 _DEFINITION = re.compile(r":[ \t]+(?=\S)")
 """What begins a definition, in a line after its term."""
 
@@ -126,8 +128,9 @@ class Grammar:
 def _parts(lines: Sequence[str], starts: Sequence[int]) -> list[tuple[list[str], tuple[int, ...]]]:
     """Return the lines of a paragraph and their starts, divided where an extension of Markdown begins or ends a block."""
     parts: list[list[tuple[str, int]]] = [[]]
-    for line, start in zip(lines, starts, strict=True):
-        if _KEPT_LINE.fullmatch(line):
+    for number, (line, start) in enumerate(zip(lines, starts, strict=True), 1):
+        is_indented = number < len(starts) and starts[number] - start - len(line) > 4
+        if _KEPT_LINE.fullmatch(line) or (is_indented and _ADMONITION.fullmatch(line)):
             parts.append([])
             continue
         marker = _DEFINITION.match(line)

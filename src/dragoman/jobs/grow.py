@@ -123,7 +123,11 @@ def remark(run: Run, pairs: Iterable[Pair], files: Sequence[Path]) -> str | None
     `files` are those of the pairs, the source first. `grow_run` is named only where it would add a character.
     """
     counts, sides, lines, odd = Counter[str](), (Counter[str](), Counter[str]()), 0, 0
+    seen = set[tuple[str, str]]()
     for pair in islice(pairs, COUNTED):
+        if (pair.target, pair.source) in seen:  # a run of several languages reads a pair in both directions
+            continue
+        seen.add((pair.source, pair.target))
         for codec, text, side in ((run.source, pair.source, sides[0]), (run.target, pair.target, sides[1])):
             found = unknown_characters(codec, text)
             counts.update(found)

@@ -11,7 +11,7 @@ from dragoman.errors import RunError, SettingsError
 from dragoman.models.build import ModelSettings, purpose_of
 from dragoman.models.transformer_settings import BlockSettings
 from dragoman.runs.folder import GROWN, Run, open_run
-from dragoman.runs.recipe import Recipe
+from dragoman.runs.recipe import Recipe, written_value
 from dragoman.text.codec import Codec, learn_codec, learn_codecs
 
 Pairs = Callable[[], Iterable[tuple[str, str]]]
@@ -195,8 +195,8 @@ def _check_settings(own: ModelSettings, other: Run, part: str) -> None:
         requested, there = getattr(own, name), getattr(given, name)
         if requested != there:
             raise SettingsError(
-                f"`model.{name}` is {requested}, but {other.folder} was trained with {there}; to initialise from it, set "
-                f"`model.{name}: {there}`"
+                f"`model.{name}` is {written_value(requested)}, but {other.folder} was trained with {written_value(there)}; to "
+                f"initialise from it, set `model.{name}: {written_value(there)}`"
             )
 
 
