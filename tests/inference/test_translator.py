@@ -220,6 +220,8 @@ def test_more_hypotheses_than_there_is_memory_for_are_refused(trained: Trained) 
     assert "1,000,000,000" in str(caught.value) and "decoding.beam" in str(caught.value)
     with pytest.raises(InputError, match=r"decoding\.n_best"):
         Translator.load(trained("rnn")).translate(["No."], method="sample", n_best=1_000_000_000)
+    with pytest.raises(InputError, match=r"decoding\.mbr_samples"):
+        Translator.load(trained("rnn"), mbr_samples=1_000_000_000)
 
 
 def test_a_dictionary_that_nothing_would_read_is_refused(trained: Trained, tmp_path: Path) -> None:

@@ -84,6 +84,11 @@ class SearchSettings(Settings):
         return self.n_best if self.method == "sample" else self.size
 
     @property
+    def sizes(self) -> dict[str, int]:
+        """How many hypotheses of a sentence are followed together, by the name of the setting that says so."""
+        return {"n_best" if self.method == "sample" else "beam": self.hypotheses}
+
+    @property
     def candidates(self) -> int:
         """How many hypotheses `n_best` texts are taken from: all of the beam, for some may be one text in other tokens."""
         return self.size if self.n_best > 1 and self.method == "beam" else self.n_best
@@ -181,6 +186,12 @@ class DecodingSettings(SearchSettings):
     def requires_terms(self) -> bool:
         """Whether the terms of a glossary must be in translations; samples stay as they are drawn."""
         return bool(self.glossary) and self.method != "sample"
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many hypotheses of a sentence are followed together in each of the searches, by the name of its setting."""
+        samples = {"mbr_samples": self.mbr_samples} if self.mbr_samples and self.method != "sample" else {}
+        return {**super().sizes, **samples, **({"glossary_beam": self.glossary_beam} if self.requires_terms else {})}
 
     @property
     def alone(self) -> "DecodingSettings":

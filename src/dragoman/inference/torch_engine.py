@@ -73,7 +73,7 @@ class TorchEngine:
         return source_heads(self.models[0]) if known is None else known.source_heads
 
     def prepare(self, settings: DecodingSettings, vocabulary: int) -> None:
-        """Load what settings need before the first search. Errors say what is missing or too large."""
+        """Load what settings need before the first of their searches. Errors say what is missing or too large."""
         check_memory(settings, vocabulary, device=self.session.device.type)
         self.session.pack(settings.precision)
         if settings.shortlist:
