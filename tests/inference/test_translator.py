@@ -261,6 +261,14 @@ def test_words_given_change_nothing_where_they_would_come_anyway(trained: Traine
         assert all(alternative.text.startswith(text.partition(" ")[0]) for alternative in other.alternatives)
 
 
+@pytest.mark.parametrize("options", [{}, {"method": "sample", "seed": 4}, {"beam": 1}])
+def test_the_last_word_given_is_not_that_of_a_longer_one(trained: Trained, options: dict[str, object]) -> None:
+    translator = Translator.load(trained("rnn"), **options)  # type: ignore[arg-type]
+    prefixes = ["C", "Tô", "Anh ấ", "Chú", "Con m", "Tôi c"]
+    for prefix, one in zip(prefixes, translator.complete(["I love cats."] * len(prefixes), prefixes), strict=True):
+        assert one.text.startswith(prefix) and not one.text[len(prefix) :][:1].isalnum()
+
+
 def test_words_given_have_limits(trained: Trained) -> None:
     translator = Translator.load(trained("transformer"))
     (free,) = translator.translate(["I love cats."])
