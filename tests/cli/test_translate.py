@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.tiny import MODELS, Trained, dragoman, refusal
+from tests.tiny import MODELS, Trained, dragoman, refusal, with_decoding
 
 from dragoman.cli import translate
 
@@ -151,7 +151,17 @@ def test_the_terms_of_a_glossary_are_met_and_counted(trained: Trained, terms):
 def test_terms_and_samples_do_not_go_together(trained: Trained, terms):
     rescued = dragoman("translate", trained("rnn"), "--glossary", terms, "--rescue", stdin=LINES)
     assert rescued.code == 2
-    assert "--rescue" in rescued.errors
+    assert "--rescue" in rescued.errors and "--glossary" in rescued.errors
+
+
+def test_samples_say_nothing_of_the_terms_of_a_recipe_and_may_be_rescued(trained: Trained, terms, tmp_path):
+    run = with_decoding(trained("rnn"), tmp_path / "run", glossary=[str(terms)])
+    sampled = dragoman("translate", run, "--set", "method=sample", "--rescue", stdin=LINES)
+    assert sampled.code == 0
+    assert "term of the glossary" not in sampled.errors and "Terms in the source" not in sampled.errors
+    refused = dragoman("translate", run, "--rescue", stdin=LINES)
+    assert refused.code == 2 and "`--set glossary=[]`" in refused.errors
+    assert dragoman("translate", run, "--rescue", "--set", "glossary=[]", stdin=LINES).code == 0
 
 
 def test_a_glossary_that_cannot_be_read_is_refused(trained: Trained, terms):

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from dragoman.decoding import Constraint, forbid, forced_prefix, minimum_length, no_repeated_ngram
+from dragoman.decoding.constraints import ended_words
 from dragoman.interfaces import EOS, Padded
 
 LOG_PROBS = torch.full((2, 8), -2.0)
@@ -62,3 +63,14 @@ def test_what_another_rule_keeps_from_its_prefix_is_free() -> None:
     result = rule(torch.tensor([[6], [6]]), allowed, SENTENCES)
     assert bool((result == allowed).all())
     assert bool((rule(torch.tensor([[6, 4], [6, 4]]), LOG_PROBS, SENTENCES) == LOG_PROBS).all())
+
+
+def test_the_last_word_of_a_prefix_ends_with_it_and_no_other_word() -> None:
+    prefixes = Padded(torch.tensor([[6, 5], [4, 0]]), torch.tensor([[True, True], [True, False]]))
+    rule = ended_words(prefixes, torch.tensor([3, 7]))
+    assert forbidden(rule, [[], []]) == [[], []]
+    assert forbidden(rule, [[6], [4]]) == [[], [3, 7]]
+    assert forbidden(rule, [[6, 5], [4, 5]]) == [[3, 7], []]
+    assert forbidden(rule, [[6, 6], [5, 4]]) == [[], []]
+    assert forbidden(rule, [[6, 5, 6], [4, 5, 6]]) == [[], []]
+    assert forbidden(ended_words(prefixes, torch.tensor([], dtype=torch.long)), [[6, 5], [4, 5]]) == [[], []]

@@ -138,6 +138,37 @@ def test_a_way_that_would_go_on_with_the_last_word_does_not_stand_in_the_way_of_
     assert 4 in found.best()[0].ids
 
 
+@pytest.mark.parametrize("beam", [1, 2, 4, 8])
+@pytest.mark.parametrize(
+    ("phrases", "within_a_word"),
+    [
+        ([((7, 6, 5),), ((7, 5),)], ()),
+        ([((4, 6),), ((4, 5),)], ()),
+        ([((7, 5),), ((7, 7, 6), (4, 6, 7))], ()),
+        ([((6,), (4, 6)), ((7,), (6, 5, 4))], ()),
+        ([((4, 4),), ((4, 5),), ((7,),)], ((4, 5), (6, 5))),
+        ([((6, 7), (7,)), ((6, 5),), ((6,),)], ((6, 5),)),
+    ],
+)
+def test_phrases_that_begin_alike_are_all_written(phrases: list[Phrase], within_a_word: Any, beam: int) -> None:
+    """Tokens of phrases are improbable, so a hypothesis that writes fewer of them is always the more probable one."""
+    logits = torch.zeros(14)
+    logits[4:8] = torch.tensor([-7.0, -8.0, -6.0, -9.0])
+
+    def joined(before: int, after: int) -> bool:
+        return (before, after) in within_a_word
+
+    found = beam_search(
+        lambda tokens, state: (logits.expand(len(tokens), -1), state),
+        DecoderState(None, None),
+        torch.tensor([14]),
+        settings=DecodingSettings(beam=beam),
+        constraints=[RequiredPhrases([phrases], joined=joined)],
+    )
+    ids = found.best()[0].ids
+    assert all(any(stands_in(way, ids, joined) for way in phrase) for phrase in phrases)
+
+
 def test_a_phrase_that_does_not_fit_stays_out() -> None:
     ((best, *_),) = search(ToyDecoder(), [3], [2], [[((4, 5, 4),)]], beam=4)
     assert len(best.ids) == 2

@@ -103,6 +103,11 @@ def test_an_ensemble_writes_terms_too(trained: Trained, terms: Path):
     assert states(translator.translate(SOURCES[:1])) == [["forced"]]
 
 
+def test_a_beam_for_terms_that_does_not_fit_into_memory_is_refused(trained: Trained, terms: Path):
+    with pytest.raises(InputError, match=r"1,000,000,000 hypotheses .* `decoding\.glossary_beam`"):
+        Translator.load(trained("rnn"), glossary=[terms], glossary_beam=1_000_000_000)
+
+
 def test_what_cannot_have_terms_is_refused(trained: Trained, terms: Path):
     with pytest.raises(SettingsError, match=r"decoding\.glossary.*sample"):
         Translator.load(trained("rnn"), method="sample", glossary=[terms])

@@ -220,6 +220,8 @@ def test_more_hypotheses_than_there_is_memory_for_are_refused(trained: Trained) 
     assert "1,000,000,000" in str(caught.value) and "decoding.beam" in str(caught.value)
     with pytest.raises(InputError, match=r"decoding\.n_best"):
         Translator.load(trained("rnn")).translate(["No."], method="sample", n_best=1_000_000_000)
+    with pytest.raises(InputError, match=r"decoding\.mbr_samples"):
+        Translator.load(trained("rnn"), mbr_samples=1_000_000_000)
 
 
 def test_a_dictionary_that_nothing_would_read_is_refused(trained: Trained, tmp_path: Path) -> None:
@@ -257,6 +259,14 @@ def test_words_given_change_nothing_where_they_would_come_anyway(trained: Traine
         assert (other.text, other.log_prob) == (one.text, pytest.approx(one.log_prob, abs=1e-4))
         assert len(other.alternatives) == len(one.alternatives) and (other.reading is not None) == bool(other.text)
         assert all(alternative.text.startswith(text.partition(" ")[0]) for alternative in other.alternatives)
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "sample", "seed": 4}, {"beam": 1}])
+def test_the_last_word_given_is_not_that_of_a_longer_one(trained: Trained, options: dict[str, object]) -> None:
+    translator = Translator.load(trained("rnn"), **options)  # type: ignore[arg-type]
+    prefixes = ["C", "Tô", "Anh ấ", "Chú", "Con m", "Tôi c"]
+    for prefix, one in zip(prefixes, translator.complete(["I love cats."] * len(prefixes), prefixes), strict=True):
+        assert one.text.startswith(prefix) and not one.text[len(prefix) :][:1].isalnum()
 
 
 def test_words_given_have_limits(trained: Trained) -> None:

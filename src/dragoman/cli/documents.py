@@ -111,7 +111,7 @@ def translate_file(
         finally:
             display.close()
         note(str(summary))
-        if translator.settings.glossary and not summary.terms.matched:
+        if translator.settings.requires_terms and not summary.terms.matched:
             note(str(summary.terms))
     if as_json:
         table: dict[str, Any] = asdict(summary)

@@ -75,7 +75,7 @@ class Watch:
         self.translator = translator
         self._assessor, self._rescues, self._report = assessor, rescues, report
         self._counts = (0, 0)
-        self._terms = TermCounts() if translator.settings.glossary else None
+        self._terms = TermCounts() if translator.settings.requires_terms else None
         self._sources: list[str] = []
         self._translations: list[Any] = []
 
@@ -117,9 +117,10 @@ def make_watch(translator: Any, shown: Shown, *, rescues: bool, report: Path | N
         return Watch(translator)
     from dragoman.inference.confidence.assessor import Assessor
 
-    if rescues and translator.settings.glossary:
+    if rescues and translator.settings.requires_terms:
         raise InputError(
-            "--rescue takes samples, which may lack the terms of a glossary; remove --glossary, or --rescue"
+            "--rescue takes samples, which may lack the terms of a glossary; remove --rescue, or the glossary: --glossary, or "
+            "that of the recipe with `--set glossary=[]`"
         )
     if rescues and translator.settings.n_best > 1:
         raise InputError("--rescue chooses one translation of each sentence; remove --n-best, or --rescue")

@@ -98,6 +98,26 @@ def forced_prefix(prefixes: Padded) -> Constraint:
     return rule
 
 
+def ended_words(prefixes: Padded, within: Int[Tensor, " tokens"]) -> Constraint:
+    """Return the rule that a hypothesis that is its sentence's prefix does not go on with a token `within` a word.
+
+    Empty prefixes have none to go on with.
+    """
+    lengths = prefixes.mask.sum(1)
+
+    def rule(
+        prefix: Int[Tensor, "rows length"], log_probs: Float[Tensor, "rows vocab"], sentences: Int[Tensor, " rows"]
+    ) -> Float[Tensor, "rows vocab"]:
+        position = prefix.shape[1]
+        if not 0 < position <= prefixes.ids.shape[1]:
+            return log_probs
+        ends = (lengths[sentences] == position) & (prefix == prefixes.ids[sentences, :position]).all(1)
+        within_words = torch.zeros_like(log_probs[0], dtype=torch.bool).index_fill(0, within, True)
+        return log_probs.masked_fill(ends[:, None] & within_words, -torch.inf)
+
+    return rule
+
+
 def from_length(length: int, rule: Constraint) -> Constraint:
     """Return a rule that holds from so many tokens of a hypothesis on."""
 

@@ -4,13 +4,13 @@ The candidates of a step are the most probable continuations of all hypotheses, 
 begin or go on with a phrase (section 3.1). They are sorted into banks by how many tokens of phrases are still missing, and the
 beam is divided among the banks (section 3.2); a hypothesis ends only with all phrases.
 
-Deviations: a phrase may be written in several ways, so banks count the tokens that are missing at least, not those that are
-there; of steps after which equally many of a phrase are missing, the most probable one is a candidate. Any occurrence counts,
-also of two phrases that overlap. A phrase stands between words, which is not where two tokens are `joined`. Slots of small banks
-go to the most probable candidates of the others, not to neighbouring banks.
+Deviations: a phrase may be written in several ways, so banks count the tokens that are missing (see `Progress.left`), not those
+that are there; of steps after which equally many of a phrase are missing, the most probable one is a candidate. Any occurrence
+counts, also of two phrases that overlap. A phrase stands between words, which is not where two tokens are `joined`. Slots of
+small banks go to the most probable candidates of the others, not to neighbouring banks.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -46,7 +46,7 @@ class Progress:
     fresh: frozenset[int]
     """Phrases that its last token completed, which are missing again if the next token goes on with the same word."""
     left: int
-    """The least number of tokens with which nothing would be missing."""
+    """With how many tokens nothing would be missing, if one of the phrases that are begun is written to its end."""
 
 
 class Candidate(NamedTuple):
@@ -148,7 +148,7 @@ class RequiredPhrases:
         best, places = totals.view(batch, -1).topk(2 * size)
         owners = places // values.shape[1] + size * torch.arange(batch, device=past.device)[:, None]
         hypotheses = self._hypotheses(search)
-        own = [self._first_apart(one, row) for one, row in zip(hypotheses, tokens.tolist(), strict=True)]
+        own = list(map(self._first_apart, hypotheses, tokens.tolist(), (values > -torch.inf).tolist()))
         rows, first = torch.arange(len(past), device=past.device), torch.tensor(own, device=past.device)
         found = zip(
             torch.cat([owners.flatten(), rows]).tolist(),
@@ -190,19 +190,20 @@ class RequiredPhrases:
             for sentence, ids in zip(sentences, written, strict=True)
         ]
 
-    def _first_apart(self, one: Written, tokens: Sequence[int]) -> int:
-        """Return the place of the first token that leaves the phrases whole which the last one completed."""
+    def _first_apart(self, one: Written, tokens: Sequence[int], allowed: Sequence[bool]) -> int:
+        """Return the place of the first allowed token that leaves the phrases whole which the last one completed."""
+        places = [place for place, may in enumerate(allowed) if may] or [0]
         if not one.progress.fresh or one.last is None:
-            return 0
-        return next((place for place, token in enumerate(tokens) if not self._joined(one.last, token)), 0)
+            return places[0]
+        return next((place for place in places if not self._joined(one.last, tokens[place])), places[0])
 
     def _steps(self, row: int, one: Written) -> Iterator[Step]:
-        """Yield what goes on with the phrases that a hypothesis has begun, or else begins each that it misses."""
+        """Yield what goes on with the phrases that a hypothesis has begun, and what begins each that it misses."""
         phrases, progress = self._phrases[one.sentence], one.progress
         for phrase, way, written in progress.begun:
             ids = phrases[phrase][way]
             yield Step(row, phrase, len(ids) - written - 1, ids[written])
-        for phrase in progress.missing - {begun.phrase for begun in progress.begun}:
+        for phrase in progress.missing:
             for ids in phrases[phrase]:
                 if one.last is None or not self._joined(one.last, ids[0]):
                     yield Step(row, phrase, len(ids) - 1, ids[0])
@@ -240,16 +241,19 @@ class RequiredPhrases:
             begun += [Begun(*place, 1) for place in self._first[sentence].get(token, ()) if place[0] in missing]
         done = frozenset(phrase for phrase, way, written in begun if written == len(phrases[phrase][way]))
         going = frozenset(some for some in begun if some.written < len(phrases[some.phrase][some.way]))
-        return Progress(missing - done, going, done, _left(phrases, missing - done, going))
+        kept = [one for one in going if not (done and self._joined(token, phrases[one.phrase][one.way][one.written]))]
+        return Progress(missing - done, going, done, _left(phrases, missing - done, kept))
 
 
-def _left(phrases: Sequence[Phrase], missing: frozenset[int], begun: frozenset[Begun]) -> int:
-    """Return the least number of tokens with which nothing would be missing."""
-    left = {phrase: shortest(phrases[phrase]) for phrase in missing}
-    for phrase, way, written in begun:
-        if phrase in left:
-            left[phrase] = min(left[phrase], len(phrases[phrase][way]) - written)
-    return sum(left.values())
+def _left(phrases: Sequence[Phrase], missing: frozenset[int], begun: Iterable[Begun]) -> int:
+    """Return with how many tokens nothing would be missing, if one of the phrases that are begun is written to its end.
+
+    With several that begin alike, a token would count for each of them, and would be missing again in the others once one is
+    written: a hypothesis that writes none would stay in the bank of those that do.
+    """
+    whole = {phrase: shortest(phrases[phrase]) for phrase in missing}
+    saved = [whole[phrase] - len(phrases[phrase][way]) + written for phrase, way, written in begun if phrase in whole]
+    return sum(whole.values()) - max([*saved, 0])
 
 
 def allocate(candidates: Sequence[Candidate], size: int) -> list[Candidate]:

@@ -14,6 +14,9 @@ RERANK_WEIGHT = 0.5
 ALONE: Mapping[str, Any] = {"rerank": (), "rerank_weights": ()}
 """Changes of decoding settings with which a run searches alone: no other run reranks."""
 
+MOST = 1 << 31
+"""What counts of a larger `maximum_ratio` or `maximum_extra`, so that limits of lengths fit into 64 bits."""
+
 LARGEST_PENALTY = 100.0
 """Largest length penalty: beyond, powers of lengths are too large for numbers."""
 
@@ -84,6 +87,11 @@ class SearchSettings(Settings):
         return self.n_best if self.method == "sample" else self.size
 
     @property
+    def sizes(self) -> dict[str, int]:
+        """How many hypotheses of a sentence are followed together, by the name of the setting that says so."""
+        return {"n_best" if self.method == "sample" else "beam": self.hypotheses}
+
+    @property
     def candidates(self) -> int:
         """How many hypotheses `n_best` texts are taken from: all of the beam, for some may be one text in other tokens."""
         return self.size if self.n_best > 1 and self.method == "beam" else self.n_best
@@ -95,7 +103,8 @@ class SearchSettings(Settings):
         >>> SearchSettings(maximum_length=50).limits(torch.tensor([3, 10, 100]))
         tensor([26, 40, 50])
         """
-        limits = (source_lengths * self.maximum_ratio).floor().to(source_lengths.dtype) + self.maximum_extra
+        ratio, extra = min(self.maximum_ratio, MOST), min(self.maximum_extra, MOST)
+        limits = (source_lengths * ratio).floor().to(source_lengths.dtype) + extra
         return limits.clamp(min=self.minimum_length, max=self.maximum_length)
 
     def limit(self, source_length: int) -> int:
@@ -106,7 +115,8 @@ class SearchSettings(Settings):
         """
         import numpy as np
 
-        limit = int(np.floor(np.float32(source_length) * np.float32(self.maximum_ratio))) + self.maximum_extra
+        ratio, extra = min(self.maximum_ratio, MOST), min(self.maximum_extra, MOST)
+        limit = int(np.floor(np.float32(source_length) * np.float32(ratio))) + extra
         limit = max(limit, self.minimum_length)
         return limit if self.maximum_length is None else min(limit, self.maximum_length)
 
@@ -181,6 +191,12 @@ class DecodingSettings(SearchSettings):
     def requires_terms(self) -> bool:
         """Whether the terms of a glossary must be in translations; samples stay as they are drawn."""
         return bool(self.glossary) and self.method != "sample"
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many hypotheses of a sentence are followed together in each of the searches, by the name of its setting."""
+        samples = {"mbr_samples": self.mbr_samples} if self.mbr_samples and self.method != "sample" else {}
+        return {**super().sizes, **samples, **({"glossary_beam": self.glossary_beam} if self.requires_terms else {})}
 
     @property
     def alone(self) -> "DecodingSettings":

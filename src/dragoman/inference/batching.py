@@ -51,9 +51,10 @@ def batches_of_one_length(lengths: Sequence[int], rows: int) -> Iterator[list[in
 
 def check_memory(settings: SearchSettings, vocabulary: int, *, device: str = "cpu") -> None:
     """Raise InputError, which names the setting to lower, if the hypotheses of a sentence do not fit into memory."""
-    require_memory(
-        settings.hypotheses * vocabulary * BYTES,
-        f"keeping {settings.hypotheses:,} hypotheses for a sentence",
-        "lower `decoding.n_best`" if settings.method == "sample" else "lower `decoding.beam`",
-        device=device,
-    )
+    for name, size in settings.sizes.items():
+        require_memory(
+            size * vocabulary * BYTES,
+            f"keeping {size:,} hypotheses for a sentence",
+            f"lower `decoding.{name}`",
+            device=device,
+        )

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from dragoman.errors import InputError, number_of
 from dragoman.text.codec import Codec, encode_within
 from dragoman.text.frames import Between
 from dragoman.text.given import given_texts
-from dragoman.text.glossary import Entry
+from dragoman.text.glossary import Entry, in_word
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class EncodedRequest:
     """What a translation must contain: one of the ways to write each phrase, as ids."""
     prefix: tuple[int, ...] = ()
     """What a translation must begin with; nothing if the vocabulary lacks a sign of it."""
+    within: tuple[int, ...] = ()
+    """Tokens that would go on with the last word of the prefix, which no translation does; none if it ends with no word."""
     wished: tuple[int, ...] = ()
     """Ids of the translations that stand in an annotated source (`text/annotations.py`): a shortlist has them, too."""
     limit: int | None = None
@@ -111,6 +114,14 @@ def given_previous(previous: Iterable[Iterable[str]], count: int, *, reads: int)
     return [given_texts(row, f"sentence {number}: previous sentence") for number, row in enumerate(rows, 1)]
 
 
+@lru_cache(maxsize=8)
+def within_words(codec: Codec) -> tuple[int, ...]:
+    """Return the tokens that go on with a word that the token before them ends with."""
+    special = codec.special.all
+    surfaces = (codec.tokenizer.surfaces([piece])[0] for piece in codec.tokenizer.vocabulary)
+    return tuple(token for token, text in enumerate(surfaces) if token not in special and in_word(text[:1]))
+
+
 @dataclass(frozen=True)
 class RequestEncoder:
     """Encodes requests for the models of a translator, and refuses sentences that are too long for them."""
@@ -161,13 +172,15 @@ class RequestEncoder:
         start, target = self.target.start(request.between), request.target
         bound = None if self.target_bound is None else self.target_bound - len(start)
         named: dict[str, Any] = {"name": "target sentence", "first": request.number}
+        prefix = self._prefix(request.prefix)
         return EncodedRequest(
             request,
             tuple(by_codec[codec] for codec in self.sources),
             tuple(self._previous(request.previous, known)),
             None if target is None else encode_within(self.target, [target], bound, **named)[0],
             start,
-            prefix=self._prefix(request.prefix),
+            prefix=prefix,
+            within=within_words(self.target) if prefix and in_word(request.prefix.rstrip()[-1:]) else (),
         )
 
     def _prefix(self, text: str) -> tuple[int, ...]:

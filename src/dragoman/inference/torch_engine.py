@@ -9,7 +9,7 @@ import torch
 
 from dragoman.data.collate import collate, pad
 from dragoman.decoding.beam import beam_search
-from dragoman.decoding.constraints import Constraint, forced_prefix
+from dragoman.decoding.constraints import Constraint, ended_words, forced_prefix
 from dragoman.decoding.hypotheses import Hypotheses, Hypothesis, Unwatched, Watch, WatchedPart
 from dragoman.decoding.phrases import Joined, RequiredPhrases, apart
 from dragoman.decoding.rerank import rerank
@@ -73,7 +73,7 @@ class TorchEngine:
         return source_heads(self.models[0]) if known is None else known.source_heads
 
     def prepare(self, settings: DecodingSettings, vocabulary: int) -> None:
-        """Load what settings need before the first search. Errors say what is missing or too large."""
+        """Load what settings need before the first of their searches. Errors say what is missing or too large."""
         check_memory(settings, vocabulary, device=self.session.device.type)
         self.session.pack(settings.precision)
         if settings.shortlist:
@@ -167,8 +167,7 @@ class TorchEngine:
             rules: list[Constraint] = []
             if any(phrases):
                 rules.append(RequiredPhrases(phrases, joined=joined, special=special))
-            if any(request.prefix for request in requests):
-                rules.append(forced_prefix(_prefixes(requests, self.special, self.session.device)))
+            rules += _prefix_rules(requests, self.special, self.session.device)
             if settings.method == "sample":
                 chances = [Random(f"{settings.seed} {request.request.number}") for request in requests]
                 found = sample(step, state, maximum, generator=chances, constraints=rules, **options)
@@ -244,10 +243,20 @@ def output_layer(model: Seq2Seq, name: str = "this model") -> OutputLayer:
     return head
 
 
-def _prefixes(requests: Sequence[EncodedRequest], special: SpecialIds, device: torch.device) -> Padded:
-    """Return what the translations of a batch must begin with."""
-    ids = pad([request.prefix for request in requests], special=special).ids
-    lengths = torch.tensor([len(request.prefix) for request in requests])
+def _prefix_rules(requests: Sequence[EncodedRequest], special: SpecialIds, device: torch.device) -> list[Constraint]:
+    """Return the rules on what the translations of a batch must begin with, and that its last word ends there."""
+    if not any(request.prefix for request in requests):
+        return []
+    within = next((request.within for request in requests if request.within), ())  # the same wherever there are any
+    ended = _padded([request.prefix if request.within else () for request in requests], special, device)
+    given = _padded([request.prefix for request in requests], special, device)
+    return [forced_prefix(given), ended_words(ended, torch.tensor(within, dtype=torch.long, device=device))]
+
+
+def _padded(prefixes: Sequence[Sequence[int]], special: SpecialIds, device: torch.device) -> Padded:
+    """Pad what translations begin with, without </s>."""
+    ids = pad(prefixes, special=special).ids
+    lengths = torch.tensor([len(prefix) for prefix in prefixes])
     return Padded(ids.to(device), (torch.arange(ids.shape[1]) < lengths[:, None]).to(device))
 
 

@@ -122,8 +122,7 @@ class Translator:
 
     def prepare(self, settings: DecodingSettings) -> None:
         """Load what settings need in advance. Errors say what is missing."""
-        for search in settings.searches:
-            self.engine.prepare(search, len(self.target))
+        self.engine.prepare(settings, len(self.target))
         if settings.reranks and settings.rerank not in self._scorers:
             from dragoman.inference.scorers import load_scorers  # translators themselves
 

@@ -43,6 +43,15 @@ def test_words_that_were_not_translated_are_copied_but_names_are_not() -> None:
     assert copied(["a", "b"], []) == 0.0
 
 
+def test_capitals_are_no_names_where_all_words_have_them() -> None:
+    heading = ["TERMS", "AND", "CONDITIONS", "OF", "USE:", "B2"]
+    assert copied(heading, heading) == 1.0
+    assert copied(heading, ["ĐIỀU", "KHOẢN", "SỬ", "DỤNG:", "B2"]) == 0.0
+    assert capitalised(heading) == ["B2"]
+    assert copied(["NATO", "EU"], ["NATO", "EU"]) == 0.0 and capitalised(["NATO", "EU"]) == ["NATO", "EU"]
+    assert capitalised(["NATO", "和", "EU", "的", "FBI"]) == ["NATO", "EU", "FBI"]
+
+
 def test_thousands_may_be_apart_and_numbers_of_any_length() -> None:
     for space in (" ", "\u00a0", "\u202f"):
         grouped = f"12{space}000".split()

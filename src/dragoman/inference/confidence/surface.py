@@ -18,6 +18,8 @@ ALIKE = 4
 """Names that begin with as many equal letters count as the same: many languages inflect them."""
 LONGEST_REPEAT = 4
 """Longest n-gram whose repetitions are counted."""
+SHOUTED = 3
+"""Minimum words of a text in capitals."""
 GROUP = 3
 """Digits between the separators of thousands."""
 TITLES = frozenset(["mr", "mrs", "ms", "dr"])
@@ -80,13 +82,15 @@ def repetition(source: Sequence[str], target: Sequence[str]) -> float:
 def copied(source: Sequence[str], target: Sequence[str]) -> float:
     """Return the share of the translation's letters that are in words copied from the source; 0 if it has none.
 
-    Words that a name or a number may be, those with a capital inside or a digit, are left out on both sides.
+    Words that a name or a number may be, those with a capital inside or a digit, are left out on both sides; of text in capitals
+    only those with a digit.
 
     >>> copied("Das ist ein Haus".split(), "Das ist a house".split())
     0.5
     """
     known = {bare(word) for word in source}
-    words = [bare(word) for word in target if not looks_like_a_name(word) and bare(word)]
+    shouted = in_capitals(target)
+    words = [bare(word) for word in target if not looks_like_a_name(word.lower() if shouted else word) and bare(word)]
     letters = sum(map(len, words))
     return sum(len(word) for word in words if word in known) / letters if letters else 0.0
 
@@ -195,14 +199,26 @@ def looks_like_a_name(word: str) -> bool:
     )
 
 
+def in_capitals(words: Sequence[str]) -> bool:
+    """Tell whether a text is written in capitals, as headings are, so that they are no sign of a name; two words may be names.
+
+    >>> in_capitals("THE END (PART 2)".split()), in_capitals(["NATO,", "EU"]), in_capitals("NATO 和 EU 的 FBI".split())
+    (True, False, False)
+    """
+    spelled = [word for word in words if any(map(str.isalpha, word))]
+    return len(spelled) >= SHOUTED and all(word == word.upper() != word.lower() for word in spelled)
+
+
 def capitalised(words: Sequence[str]) -> list[str]:
-    """Return the words with a capital that is due neither to the start of a sentence nor to English spelling.
+    """Return the words with a capital that is not due to the start of a sentence, to English spelling or to a text in capitals.
 
     >>> capitalised("Yesterday Anna said: She knows the NATO.".split())
     ['Anna', 'NATO.']
     >>> capitalised("then I'm with Anna's sister on Saturday's ferry".split())
     ["Anna's"]
     """
+    if in_capitals(words):
+        return [word for word in words if looks_like_a_name(word.lower())]
     starts = [True, *(bool(_SENTENCE_END.search(word)) and bare(word) not in TITLES for word in words)]
     return [
         word
