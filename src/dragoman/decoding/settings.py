@@ -14,9 +14,6 @@ RERANK_WEIGHT = 0.5
 ALONE: Mapping[str, Any] = {"rerank": (), "rerank_weights": ()}
 """Changes of decoding settings with which a run searches alone: no other run reranks."""
 
-MOST = 1 << 31
-"""What counts of a larger `maximum_ratio` or `maximum_extra`, so that limits of lengths fit into 64 bits."""
-
 LARGEST_PENALTY = 100.0
 """Largest length penalty: beyond, powers of lengths are too large for numbers."""
 
@@ -103,8 +100,7 @@ class SearchSettings(Settings):
         >>> SearchSettings(maximum_length=50).limits(torch.tensor([3, 10, 100]))
         tensor([26, 40, 50])
         """
-        ratio, extra = min(self.maximum_ratio, MOST), min(self.maximum_extra, MOST)
-        limits = (source_lengths * ratio).floor().to(source_lengths.dtype) + extra
+        limits = (source_lengths * self.maximum_ratio).floor().to(source_lengths.dtype) + self.maximum_extra
         return limits.clamp(min=self.minimum_length, max=self.maximum_length)
 
     def limit(self, source_length: int) -> int:
@@ -115,8 +111,7 @@ class SearchSettings(Settings):
         """
         import numpy as np
 
-        ratio, extra = min(self.maximum_ratio, MOST), min(self.maximum_extra, MOST)
-        limit = int(np.floor(np.float32(source_length) * np.float32(ratio))) + extra
+        limit = int(np.floor(np.float32(source_length) * np.float32(self.maximum_ratio))) + self.maximum_extra
         limit = max(limit, self.minimum_length)
         return limit if self.maximum_length is None else min(limit, self.maximum_length)
 
