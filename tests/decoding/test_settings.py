@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from dragoman.decoding import DecodingSettings
+from dragoman.decoding.settings import MOST_TOKENS
 from dragoman.errors import SettingsError
 from dragoman.settings import parse
 
@@ -49,6 +50,15 @@ def test_settings_that_do_not_fit_are_refused(table: dict[str, Any], message: st
 def test_limits_grow_with_the_source_up_to_the_maximum() -> None:
     settings = DecodingSettings(maximum_ratio=1.5, maximum_extra=2, maximum_length=20, minimum_length=6)
     assert settings.limits(torch.tensor([1, 5, 100])).tolist() == [6, 9, 20]
+
+
+@pytest.mark.parametrize("name", ["minimum_length", "maximum_length", "maximum_ratio", "maximum_extra"])
+def test_limits_too_large_for_numbers_are_refused(name: str) -> None:
+    settings = parse(DecodingSettings, {name: MOST_TOKENS}, "decoding")
+    limits = settings.limits(torch.tensor([1, 100, 10_000]))
+    assert limits.tolist() == [settings.limit(length) for length in (1, 100, 10_000)] and limits.min() >= 22
+    with pytest.raises(SettingsError, match=rf"`{name}` is 1.*, but it must be at most {MOST_TOKENS}"):
+        parse(DecodingSettings, {name: 10**19}, "decoding")
 
 
 def test_samples_may_be_more_than_the_beam() -> None:

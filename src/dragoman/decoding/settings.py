@@ -14,6 +14,9 @@ RERANK_WEIGHT = 0.5
 ALONE: Mapping[str, Any] = {"rerank": (), "rerank_weights": ()}
 """Changes of decoding settings with which a run searches alone: no other run reranks."""
 
+MOST_TOKENS = 10**9
+"""Largest number of tokens, and of tokens for each of the source, that a limit of lengths may have: more may not fit into 64 bits."""
+
 LARGEST_PENALTY = 100.0
 """Largest length penalty: beyond, powers of lengths are too large for numbers."""
 
@@ -37,13 +40,13 @@ class SearchSettings(Settings):
     length ** length_penalty, or 1. The length includes EOS."""
     length_penalty: float = Field(default=1.0, ge=0, le=LARGEST_PENALTY)
     """The exponent above; larger values favour longer translations."""
-    minimum_length: int = Field(default=0, ge=0)
+    minimum_length: int = Field(default=0, ge=0, le=MOST_TOKENS)
     """Minimum number of tokens in a translation."""
-    maximum_length: int | None = Field(default=None, ge=1)
+    maximum_length: int | None = Field(default=None, ge=1, le=MOST_TOKENS)
     """Maximum number of tokens in a translation, regardless of the length of its source."""
-    maximum_ratio: float = Field(default=2.0, ge=0)
+    maximum_ratio: float = Field(default=2.0, ge=0, le=MOST_TOKENS)
     """A translation has at most maximum_ratio * source length + maximum_extra tokens."""
-    maximum_extra: int = Field(default=20, ge=1)
+    maximum_extra: int = Field(default=20, ge=1, le=MOST_TOKENS)
     """See `maximum_ratio`."""
     no_repeat_ngram: int = Field(default=0, ge=0)
     """No sequence of this many tokens occurs twice in a translation; 0 turns the rule off."""
