@@ -136,7 +136,7 @@ def _values(field: Schema) -> str:
 def _bounds(field: Schema) -> str:
     """Say which numbers are allowed."""
     names = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
-    found = [f"{words} {field[name]:g}" for name, words in names.items() if name in field]
+    found = [f"{words} {field[name]:,.12g}" for name, words in names.items() if name in field]
     return ", ".join(["", *found])
 
 

@@ -15,7 +15,7 @@ ALONE: Mapping[str, Any] = {"rerank": (), "rerank_weights": ()}
 """Changes of decoding settings with which a run searches alone: no other run reranks."""
 
 MOST_TOKENS = 10**9
-"""Largest number of tokens, and of tokens for each of the source, that a limit of lengths may have: more may not fit into 64 bits."""
+"""Largest limit of a length, in tokens or in tokens for each of the source: larger ones may not fit into 64 bits."""
 
 LARGEST_PENALTY = 100.0
 """Largest length penalty: beyond, powers of lengths are too large for numbers."""
