@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from dragoman.decoding import DecodingSettings
-from dragoman.decoding.settings import MOST_TOKENS
+from dragoman.decoding.settings import LARGEST_PENALTY, MOST_TOKENS
 from dragoman.errors import SettingsError
 from dragoman.settings import parse
 
@@ -38,7 +38,7 @@ from dragoman.settings import parse
             "`coverage_penalty: 0`",
         ),
         ({"temperature": 0}, "decoding: `temperature` is 0, but it must be above 0"),
-        ({"length_penalty": 5000}, "decoding: `length_penalty` is 5000, but it must be at most 100"),
+        ({"length_penalty": 5000}, "decoding: `length_penalty` is 5000, but it must be at most 10"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(table: dict[str, Any], message: str) -> None:
@@ -59,6 +59,13 @@ def test_limits_too_large_for_numbers_are_refused(name: str) -> None:
     assert limits.tolist() == [settings.limit(length) for length in (1, 100, 10_000)] and limits.min() >= 22
     with pytest.raises(SettingsError, match=rf"`{name}` is 1.*, but it must be at most {MOST_TOKENS}"):
         parse(DecodingSettings, {name: 10**19}, "decoding")
+
+
+def test_the_largest_length_penalty_tells_long_translations_apart() -> None:
+    for normalisation in ("wu", "average"):
+        settings = DecodingSettings(length_penalty=LARGEST_PENALTY, length_normalisation=normalisation)
+        worse, better = settings.normalise(torch.tensor([-301.0, -300.0]), torch.tensor([4000, 4000])).tolist()
+        assert worse < better < 0
 
 
 def test_samples_may_be_more_than_the_beam() -> None:

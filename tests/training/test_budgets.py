@@ -22,4 +22,6 @@ def test_the_budget_that_one_step_exceeds_most_is_named() -> None:
     used = {"steps": 1, "tokens": 100, "flops": 1e9}
     with pytest.raises(TrainingError, match=r"`training\.flops: 1000` is too small for one step, which takes 1e\+09"):
         check_first_step({"steps": 1, "tokens": 50, "flops": 1000.0}, used)
+    with pytest.raises(TrainingError, match=r"`training\.tokens: 2000` is too small for one step, which takes 2,314; "):
+        check_first_step({"tokens": 2000}, {"tokens": 2314})
     check_first_step({"steps": 1, "tokens": 100}, used)

@@ -17,7 +17,7 @@ ALONE: Mapping[str, Any] = {"rerank": (), "rerank_weights": ()}
 MOST_TOKENS = 10**9
 """Largest limit of a length, in tokens or in tokens for each of the source: larger ones may not fit into 64 bits."""
 
-LARGEST_PENALTY = 100.0
+LARGEST_PENALTY = 10.0
 """Largest length penalty: beyond, powers of lengths are too large for numbers."""
 
 

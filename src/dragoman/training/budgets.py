@@ -22,6 +22,6 @@ def check_first_step(budgets: Mapping[str, int | float | None], used: Mapping[st
     name, share = max(shares(budgets, used).items(), key=lambda item: item[1])
     if share > 1:
         raise TrainingError(
-            f"the budget `training.{name}: {budgets[name]:g}` is too small for one step, which takes {used[name]:.3g}; set a "
+            f"the budget `training.{name}: {budgets[name]:g}` is too small for one step, which takes {used[name]:,.6g}; set a "
             f"larger training.{name}, or smaller steps with training.batch_tokens"
         )

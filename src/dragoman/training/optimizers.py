@@ -21,7 +21,7 @@ MULTIPLE = "multiple"
 def build_optimizer(
     model: nn.Module, settings: OptimisationSettings, products: torch.dtype = torch.float32
 ) -> Optimizer:
-    """Build the optimiser, fused where it can be; weight decay applies only to matrices of linear and recurrent layers.
+    """Build the optimiser, fused where it can be; weight decay applies to matrices but those of embeddings.
 
     `muon` updates the matrices of hidden layers, scaled so that a learning rate has the same effect as for Adam (Liu et al.
     2025, section 2.2), with matrix products in the dtype `products`; embeddings, output layers and everything else use
