@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.atlas.agreed import ROOT
 from benchmarks.atlas.corpora import Corpus, evbnews, phrasebook
-from benchmarks.atlas.kinds import chosen, plan
+from benchmarks.atlas.kinds import chosen, plan, takes_part
 from benchmarks.atlas.pages import write_pages
 from benchmarks.atlas.schedule import Job, jobs, pairs_file, seeds_of
 from benchmarks.schedule import work_through
@@ -71,8 +71,8 @@ def _wanted(options: argparse.Namespace, slices: dict[str, Corpus]) -> list[Job]
     found = [
         job
         for kind in chosen(options.only)
-        if kind.family != "other"
         for name, corpus in slices.items()
+        if takes_part(kind, name)
         for job in jobs(
             kind,
             name,

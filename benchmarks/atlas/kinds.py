@@ -67,6 +67,12 @@ def plan() -> dict[str, Any]:
     return dict(yaml.safe_load((HERE / "plan.yaml").read_text(encoding="utf-8")))
 
 
+def takes_part(kind: Kind, corpus: str) -> bool:
+    """Tell whether a kind is trained on a corpus."""
+    left_out = plan()["corpora"][corpus].get("left_out", {"kinds": []})
+    return kind.family != "other" and kind.name not in left_out["kinds"]
+
+
 def recipe_of(kind: Kind, corpus: str, data: Mapping[str, Any], seed: int, steps: int | None) -> dict[str, Any]:
     """Lay the settings of a kind over those of its family, and those over what the corpus asks for.
 

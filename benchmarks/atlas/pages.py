@@ -123,6 +123,10 @@ def _legend(results: Sequence[Result], about: Mapping[str, Any]) -> Iterator[str
         "records (other work on the machine can only slow it down). **MB**: peak memory of that process"
         + (f", which has {min(before):,.0f} MB before training." if before else ".")
     )
+    for name, title in corpora.items():
+        if left_out := about["plan"]["corpora"][name].get("left_out"):
+            without = " and ".join(f"[{kind}]({kind}.md)" for kind in left_out["kinds"])
+            yield f"- {title} was left out for {without}: {left_out['reason']}."
     for name, reason in about["skipped"].items():
         yield f"- {about['plan']['corpora'][name]['title']} was left out of this run: {reason}."
     for name, reason in about["refused"].items():

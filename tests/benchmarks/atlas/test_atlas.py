@@ -11,7 +11,7 @@ from benchmarks.atlas import job, schedule
 from benchmarks.atlas.__main__ import main
 from benchmarks.atlas.agreed import METHOD, ROOT
 from benchmarks.atlas.corpora import phrasebook
-from benchmarks.atlas.kinds import chosen, kinds, recipe_of
+from benchmarks.atlas.kinds import chosen, kinds, plan, recipe_of, takes_part
 from benchmarks.atlas.pages import pages
 from benchmarks.schedule import do
 
@@ -171,6 +171,19 @@ def test_the_settings_of_every_kind_are_settings(kind: Any, corpus: str) -> None
     assert recipe.training.supervised is None, "the atlas shows what attention learns by itself"
     has_lexicon = corpus == "evbnews" and kind.name != "plain"
     assert (recipe.training.guided is not None) == getattr(recipe.model, "lexical", None) == has_lexicon
+
+
+def test_a_kind_that_a_corpus_leaves_out_is_named_with_the_reason(work: Path) -> None:
+    left_out = plan()["corpora"]["evbnews"]["left_out"]
+    assert [
+        kind.name for kind in kinds() if takes_part(kind, "phrasebook") and not takes_part(kind, "evbnews")
+    ] == left_out["kinds"]
+    table = read(work / "pages" / "results.json")
+    measured = {**table, "results": [*table["results"], {**table["results"][0], "corpus": "evbnews"}]}
+    for given, named in ((table, False), (measured, True)):
+        page = pages(given, set())["README.md"]
+        assert ("[hard-marginal](hard-marginal.md) and [posterior](posterior.md): " in page) == named
+        assert (f"{left_out['reason']}." in page) == named
 
 
 def test_every_score_has_a_row_of_its_own() -> None:
