@@ -114,12 +114,17 @@ def given_previous(previous: Iterable[Iterable[str]], count: int, *, reads: int)
     return [given_texts(row, f"sentence {number}: previous sentence") for number, row in enumerate(rows, 1)]
 
 
+def edges(codec: Codec, token: int) -> tuple[bool, bool]:
+    """Tell whether a token would go on with a word that the one before it ends with, and whether it ends with a word itself."""
+    (surface,) = codec.tokenizer.surfaces(codec.pieces([token]))
+    return in_word(surface[:1]), in_word(surface[-1:])
+
+
 @lru_cache(maxsize=8)
 def within_words(codec: Codec) -> tuple[int, ...]:
     """Return the tokens that go on with a word that the token before them ends with."""
     special = codec.special.all
-    surfaces = (codec.tokenizer.surfaces([piece])[0] for piece in codec.tokenizer.vocabulary)
-    return tuple(token for token, text in enumerate(surfaces) if token not in special and in_word(text[:1]))
+    return tuple(token for token in range(len(codec)) if token not in special and edges(codec, token)[0])
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ from dragoman.decoding.hypotheses import Hypothesis, Unwatched, Watch, WatchedPa
 from dragoman.decoding.phrases import Joined, Phrase
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.documents.glossaries import read_glossary
-from dragoman.inference.requests import EncodedRequest
+from dragoman.inference.requests import EncodedRequest, edges
 from dragoman.inference.torch_engine import TorchEngine
 from dragoman.inference.translation import Translation, UsedTerm
 from dragoman.text.annotations import annotated, annotation
 from dragoman.text.codec import Codec
-from dragoman.text.glossary import Entry, Glossary, Match, Term, Words, in_word
+from dragoman.text.glossary import Entry, Glossary, Match, Term, Words
 
 BEFORE = ("", "'", "’", "-", "(", '"', "«", "“")
 """What a term may follow without a space: it may be other tokens then."""
@@ -222,13 +222,10 @@ def _following(codec: Codec, before: str, text: str) -> tuple[int, ...]:
 def joining(codec: Codec) -> Joined:
     """Return the function that tells whether two tokens in a row, in the order of the ids, are in one word."""
 
-    @lru_cache(maxsize=len(codec))
-    def edges(token: int) -> tuple[bool, bool]:
-        (surface,) = codec.tokenizer.surfaces(codec.pieces([token]))
-        return in_word(surface[:1]), in_word(surface[-1:])
+    known = lru_cache(maxsize=len(codec))(partial(edges, codec))
 
     def joined(before: int, after: int) -> bool:
         first, second = codec.ordered([before, after])
-        return edges(first)[1] and edges(second)[0]
+        return known(first)[1] and known(second)[0]
 
     return joined
