@@ -11,7 +11,7 @@ from dragoman.attention import masks
 from dragoman.attention.lookup import LookupOptions
 from dragoman.attention.multi_head import MultiHead, ProjectionOptions
 from dragoman.attention.relative import build_relative
-from dragoman.attention.scores import CONTENT_BASED, ScoreName
+from dragoman.attention.scores import CONTENT_BASED, PRODUCTS, ScoreName
 from dragoman.attention.settings import RelativeName, WeightsName
 from dragoman.errors import SettingsError
 from dragoman.interfaces import Attention, KeyValues
@@ -139,9 +139,10 @@ def test_a_side_read_in_any_chunks_is_the_side_read_at_once(
     torch.testing.assert_close(torch.cat(contexts, 1), whole.context, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("score", PRODUCTS)
 @pytest.mark.parametrize("relative", get_args(RelativeName))
-def test_the_fused_kernel_knows_the_same_distances(relative: RelativeName) -> None:
-    attention, states = to_itself(relative), numbers(2, 30, 8)
+def test_the_fused_kernel_knows_the_same_distances_and_scores(relative: RelativeName, score: ScoreName) -> None:
+    attention, states = to_itself(relative, score), numbers(2, 30, 8)
     memory, mask = attention.prepare(states, states), masks.causal(30, 30)
     with_weights = attention(states, memory, mask, need_weights=True)
     torch.testing.assert_close(attention(states, memory, mask).context, with_weights.context, rtol=1e-5, atol=1e-6)

@@ -1,5 +1,6 @@
 """Attention with several heads (Vaswani et al. 2017, section 3.2.2) and any score."""
 
+import math
 from dataclasses import dataclass
 
 import torch.nn.functional as F
@@ -10,7 +11,7 @@ from dragoman.attention.attend import attend_scaled_dot
 from dragoman.attention.lookup import Lookup, LookupOptions
 from dragoman.attention.packed import attend_packed, can_pack
 from dragoman.attention.relative import Relative
-from dragoman.attention.scores import ScaledDot, build_score, match
+from dragoman.attention.scores import Multiplying, ScaledDot, build_score, match
 from dragoman.attention.sharing import attend_shared
 from dragoman.errors import SettingsError
 from dragoman.interfaces import Attended, KeyValues
@@ -30,8 +31,8 @@ class MultiHead(nn.Module):
     """`heads` projections in parallel, each attending on its own, concatenated and projected by W_O.
 
     Both self-attention and attention over the source are this module; self-attention may use relative positions
-    (`relative`). With the scaled dot product and no request for weights, a fused kernel is used; a law checks that it gives
-    the same result. Heads share the parameters of a score, since the projections before it already differ. Projections have
+    (`relative`). With a score that is a product, and no request for weights, a fused kernel is used; a law checks that it
+    gives the same result. Heads share the parameters of a score, since the projections before it already differ. Projections have
     biases, as in the reference implementation, unless `projections` says otherwise.
     """
 
@@ -102,7 +103,8 @@ class MultiHead(nn.Module):
         """
 
         every_head = None if mask is None else mask[:, None]
-        fused = type(self.score) is ScaledDot and self.lookup.plain and self.relative.fusible and not need_weights
+        product = type(self.score).forward is Multiplying.forward
+        fused = product and self.lookup.plain and self.relative.fusible and not need_weights
 
         def attend(queries: Tensor, copies: int) -> Attended:
             split = self.relative.rotate(self._split(self.query(queries)), offset)
@@ -128,6 +130,9 @@ class MultiHead(nn.Module):
         causal: bool,
     ) -> Float[Tensor, "batch head query head_dim"]:
         """Attend in one kernel: packed, without padding, where plan and kernel allow it, otherwise with the mask."""
+        if type(self.score) is not ScaledDot:
+            queries = self.score.project(queries)
+            queries = queries * math.sqrt(queries.shape[-1])  # by which the kernel divides
         dropout = self.lookup.dropout if self.training else 0.0
         if self.plan.packed and mask is not None and not dropout and can_pack(queries, memory.values, mask):
             return attend_packed(queries, memory.keys, memory.values, real=mask[:, 0, 0])

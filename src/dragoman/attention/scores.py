@@ -33,6 +33,8 @@ CONTENT_BASED: tuple[ScoreName, ...] = tuple(name for name in get_args(ScoreName
 """Scores that ignore the positions of the keys."""
 BILINEAR: tuple[ScoreName, ...] = ("scaled_dot", "dot", "general", "scaled_general")
 """Scores that a matrix over the queries turns into one another, so that whatever knows one of them can express all."""
+PRODUCTS: tuple[ScoreName, ...] = (*BILINEAR, "product", "cosine")
+"""Scores that are a product of projected queries and prepared keys, as fused kernels compute it."""
 ScoreChoice = Annotated[ScoreName, *or_plugin("score")]
 """A setting: a built-in score, or one from a plugin."""
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from dragoman.attention.scores import ScoreChoice
+from dragoman.attention.scores import PRODUCTS, ScoreChoice
 from dragoman.attention.settings import HardSettings, RelativeChoice, WeightsName, WindowSettings
 from dragoman.layers.adapter_settings import AdapterSettings
 from dragoman.layers.expert_settings import ExpertSettings
@@ -79,7 +79,7 @@ class BlockSettings(Settings):
     @property
     def capabilities(self) -> Capabilities:
         """Return what the model supports."""
-        fused = self.self_score == "scaled_dot" and self.self_weights == "softmax"
+        fused = self.self_score in PRODUCTS and self.self_weights == "softmax"
         return Capabilities(
             drops_attention=True,
             one_program=True,
@@ -164,7 +164,7 @@ class TransformerSettings(EncoderSettings, DecoderSettings):
         """Return what the model supports."""
         shared = super().capabilities
         plain = self.cross_weights == "softmax" and self.window is None and self.hard is None
-        across = self.cross_score == "scaled_dot" and plain and self.attention_dropout == 0
+        across = self.cross_score in PRODUCTS and plain and self.attention_dropout == 0
         return replace(
             shared,
             source_heads=(self.decoder_layers, self.heads),
