@@ -19,6 +19,7 @@ PIECES = [f"piece{number}" for number in range(VOCABULARY)]
     ("settings", "named"),
     [
         ({"self_score": "additive"}, "model.self_score: additive"),
+        ({"cross_score": "cosine"}, "model.cross_score: cosine"),
         ({"cross_score": "location"}, "model.cross_score: location"),
         ({"cross_weights": "sparsemax"}, "model.cross_weights: sparsemax"),
         ({"relative": "alibi"}, "model.relative: alibi"),

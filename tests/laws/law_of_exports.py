@@ -17,6 +17,8 @@ MORE: dict[str, Architecture] = {
     "no positions": transformer(positions="none", encoder_layers=1),
     "t5 alone": transformer(relative="t5", positions="none", output_bias=True),
     "dot, rotary": transformer(self_score="dot", relative="rotary", positions="none"),
+    "cosine, rotary": transformer(self_score="cosine", relative="rotary", positions="none"),
+    "cosine, t5": transformer(self_score="cosine", relative="t5", positions="none"),
     "general on both sides, gated, post-norm": transformer(
         self_score="general", cross_score="general", gated=True, norm="post", heads=4
     ),

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from dragoman.attention.multi_head import MultiHead
 from dragoman.attention.relative import FARTHEST, REACH, T5, Shaw
-from dragoman.attention.scores import BILINEAR, Dot, General, ScaledGeneral
+from dragoman.attention.scores import BILINEAR, Cosine, Dot, General, ScaledGeneral
 from dragoman.attention.settings import RelativeName
 from dragoman.errors import ExportError
 from dragoman.layers.feed_forward import FeedForward
@@ -45,7 +45,7 @@ def obstacles(settings: ModelSettings) -> Iterator[str]:
         yield f"a model of the kind `{settings.kind}`"
         return
     for side, score in (("self", settings.self_score), ("cross", settings.cross_score)):
-        if score not in BILINEAR:
+        if score not in (*BILINEAR, *(("cosine",) if side == "self" else ())):
             yield f"the score `model.{side}_score: {score}`"
     for name, known in (("positions", PositionsName), ("relative", RelativeName)):
         if getattr(settings, name) not in get_args(known):
@@ -173,6 +173,8 @@ def _fill_attention(spec: Any, attention: MultiHead, residual: Residual, *, itse
         _fill_linear(spec.linear[0], query, query_bias)
         _fill_linear(spec.linear[1], both.weight, both.bias)
     _fill_linear(spec.linear[-1], attention.output.weight, attention.output.bias)
+    if isinstance(attention.score, Cosine):
+        _fill_lengths(spec, attention.score, query.shape[0] // attention.heads)
     match attention.relative:
         case Shaw(keys=keys, averaged=averaged):
             spec.relative_position_keys = _distances(keys)
@@ -180,6 +182,19 @@ def _fill_attention(spec: Any, attention: MultiHead, residual: Residual, *, itse
         case T5(table=table):
             spec.relative_attention_bias = _array(table)
             spec.relative_attention_max_distance = np.int32(FARTHEST)
+
+
+def _fill_lengths(spec: Any, score: Cosine, head_dim: int) -> None:
+    """Fill in norms of queries and keys that make their scaled dot product the cosine times its strength.
+
+    Divided by the root of the mean square of d entries, a vector has the length of sqrt(d); CTranslate2 divides by sqrt(d) once more.
+    """
+    from ctranslate2.specs import common_spec
+
+    for name, factor in (("q_norm", score.strength.item() / math.sqrt(head_dim)), ("k_norm", 1.0)):
+        norm = common_spec.LayerNormSpec(rms_norm=True)
+        norm.gamma = np.full(head_dim, factor, np.float32)
+        vars(spec)[name] = norm  # specifications let no attribute be added
 
 
 def scaled_queries(attention: MultiHead) -> tuple[Tensor, Tensor | None]:
