@@ -255,7 +255,8 @@ class Product(Multiplying):
 
 
 class Cosine(Multiplying):
-    """beta cos(s, h), with one learned strength beta > 0 (Graves et al. 2014, equations 5 and 6).
+    """beta cos(s, h), with one learned strength beta > 0 (Graves et al. 2014, equations 5 and 6; in a Transformer, the
+    query-key normalisation of Henry et al. 2020).
 
     Deviations: beta is the softplus of a parameter rather than an output of the controller; it starts at 10 because cosines
     lie in [-1, 1], so a small beta gives nearly uniform weights. A query whose size differs from the keys' is projected to

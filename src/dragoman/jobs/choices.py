@@ -175,7 +175,8 @@ def _untied(recipe: Recipe) -> Iterator[Choice]:
 
 
 def _positions(recipe: Recipe, choices: Sequence[Choice]) -> Iterator[Choice]:
-    """Yield how a Transformer tells positions: by rotation, unless the recipe has others already or heads of an odd size."""
+    """Yield how a Transformer tells positions: by rotation, unless the recipe has others already or heads of an odd size; and
+    the score that goes with it."""
     chosen = {choice.path: choice.value for choice in choices}
     given = {name: value for name, value in recipe.model if f"model.{name}" not in recipe.auto}
     width, heads = (given.get(name) or chosen[f"model.{name}"] for name in ("width", "heads"))
@@ -185,6 +186,10 @@ def _positions(recipe: Recipe, choices: Sequence[Choice]) -> Iterator[Choice]:
         relative, why = "rotary", "it learned twice as fast as from positions added to embeddings"
     yield Choice("model.relative", relative, why)
     yield Choice("model.positions", "sinusoidal" if relative == "none" else "none", "")
+    if relative == "rotary" and not recipe.training.shard:  # which divides no single numbers
+        yield Choice("model.self_score", "cosine", "it learns how sharply to attend")
+    else:
+        yield Choice("model.self_score", "scaled_dot", "")
 
 
 def _takes_lexicon(recipe: Recipe) -> bool:

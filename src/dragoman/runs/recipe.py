@@ -40,6 +40,7 @@ CHOOSABLE: Mapping[str, tuple[str, ...]] = {
         "heads",
         "positions",
         "relative",
+        "self_score",
         "dropout",
         "feed_forward_dropout",
     ),
