@@ -187,7 +187,8 @@ def _fill_attention(spec: Any, attention: MultiHead, residual: Residual, *, itse
 def _fill_lengths(spec: Any, score: Cosine, head_dim: int) -> None:
     """Fill in norms of queries and keys that make their scaled dot product the cosine times its strength.
 
-    Divided by the root of the mean square of d entries, a vector has the length of sqrt(d); CTranslate2 divides by sqrt(d) once more.
+    Divided by the root of the mean square of its d entries, a vector has the length sqrt(d); CTranslate2 divides their product by
+    sqrt(d).
     """
     from ctranslate2.specs import common_spec
 
