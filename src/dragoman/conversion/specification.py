@@ -30,6 +30,10 @@ POSITIONS = 1024
 """Rows in the table of sinusoids, and so the maximum number of tokens; a model of width 512 needs 2 MB for it."""
 
 
+SCORES = {"self": (*BILINEAR, "cosine"), "cross": BILINEAR}
+"""The scores that each side can have; norms of queries and keys, which cosines need, are ignored in attention to the source."""
+
+
 def refuse(settings: ModelSettings) -> None:
     """Raise ExportError, which names the setting, for anything that CTranslate2 cannot express."""
     for what in obstacles(settings):
@@ -45,7 +49,7 @@ def obstacles(settings: ModelSettings) -> Iterator[str]:
         yield f"a model of the kind `{settings.kind}`"
         return
     for side, score in (("self", settings.self_score), ("cross", settings.cross_score)):
-        if score not in (*BILINEAR, *(("cosine",) if side == "self" else ())):
+        if score not in SCORES[side]:
             yield f"the score `model.{side}_score: {score}`"
     for name, known in (("positions", PositionsName), ("relative", RelativeName)):
         if getattr(settings, name) not in get_args(known):
