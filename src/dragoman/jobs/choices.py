@@ -156,10 +156,10 @@ def choose_model(recipe: Recipe, work: Workload) -> list[Choice]:
         if short := _recurrent_for(recipe, work):
             return short
         choices = [Choice("model.kind", kind, ""), *transformer(work), *_untied(recipe)]
-        choices += _positions(recipe, choices)
+        choices += _self_attention(recipe, choices)
     elif kind in ("transformer", "document"):
         choices = [*transformer(work, lexicon=_takes_lexicon(recipe)), *_untied(recipe)]
-        choices += _positions(recipe, choices)
+        choices += _self_attention(recipe, choices)
     elif kind == "rnn":
         work = replace(_useful(recipe, work), linkable=work.linkable and capabilities_of(recipe.model).attends)
         choices = [*training_of_recurrent(work, lexicon=_takes_lexicon(recipe))]
@@ -174,9 +174,10 @@ def _untied(recipe: Recipe) -> Iterator[Choice]:
         yield Choice("model.tied", "target", "each language has a vocabulary of its own")
 
 
-def _positions(recipe: Recipe, choices: Sequence[Choice]) -> Iterator[Choice]:
-    """Yield how a Transformer tells positions: by rotation, unless the recipe has others already or heads of an odd size; and
-    the score that goes with it."""
+def _self_attention(recipe: Recipe, choices: Sequence[Choice]) -> Iterator[Choice]:
+    """Yield how a Transformer's self-attention tells positions and scores: by rotation and cosines, unless the recipe has others
+    already, or heads of an odd size.
+    """
     chosen = {choice.path: choice.value for choice in choices}
     given = {name: value for name, value in recipe.model if f"model.{name}" not in recipe.auto}
     width, heads = (given.get(name) or chosen[f"model.{name}"] for name in ("width", "heads"))
