@@ -9,9 +9,11 @@ from torch import Tensor
 from dragoman.attention.multi_head import MultiHead
 from dragoman.attention.scores import (
     CONTENT_BASED,
+    PRODUCTS,
     Additive,
     Cosine,
     Location,
+    Multiplying,
     ScaledDot,
     Score,
     ScoreName,
@@ -40,6 +42,11 @@ def test_only_location_ignores_what_the_keys_are(name: str) -> None:
     one, other = (score(queries, score.prepare(torch.randn(1, 3, 4))) for _ in range(2))
     assert torch.equal(one, other) == (name == "location")
     assert (name in CONTENT_BASED) == (name != "location")
+
+
+@pytest.mark.parametrize("name", get_args(ScoreName))
+def test_the_scores_named_products_are_those_that_fused_kernels_compute(name: str) -> None:
+    assert (name in PRODUCTS) == (type(score_of(name)).forward is Multiplying.forward)
 
 
 @pytest.mark.parametrize("name", ["additive", "general", "concat", "product", "cosine", "location"])
