@@ -82,25 +82,26 @@ def test_what_is_set_is_never_changed(assignment: str) -> None:
 @pytest.mark.parametrize(
     ("assignments", "found"),
     [
-        ([], ("rotary", "none", "cosine")),
-        (["model.positions=none"], ("rotary", "none", "cosine")),
-        (["model.positions=learned"], ("none", "learned", "scaled_dot")),
-        (["model.relative=none"], ("none", "sinusoidal", "scaled_dot")),
-        (["model.relative=shaw"], ("shaw", "none", "scaled_dot")),
-        (["model.relative=t5", "model.positions=sinusoidal"], ("t5", "sinusoidal", "scaled_dot")),
-        (["model.width=195"], ("none", "sinusoidal", "scaled_dot")),
-        (["model.width=195", "model.head_size=64"], ("rotary", "none", "cosine")),
-        (["model.heads=3"], ("rotary", "none", "cosine")),
-        (["model={kind: transformer, width: 96, heads: 4}"], ("none", "sinusoidal", "scaled_dot")),
-        (["model.self_score=general"], ("rotary", "none", "general")),
-        (["training.shard=true"], ("rotary", "none", "scaled_dot")),
+        ([], ("rotary", "none", "cosine", "cosine")),
+        (["model.positions=none"], ("rotary", "none", "cosine", "cosine")),
+        (["model.positions=learned"], ("none", "learned", "scaled_dot", "scaled_dot")),
+        (["model.relative=none"], ("none", "sinusoidal", "scaled_dot", "scaled_dot")),
+        (["model.relative=shaw"], ("shaw", "none", "scaled_dot", "scaled_dot")),
+        (["model.relative=t5", "model.positions=sinusoidal"], ("t5", "sinusoidal", "scaled_dot", "scaled_dot")),
+        (["model.width=195"], ("none", "sinusoidal", "scaled_dot", "scaled_dot")),
+        (["model.width=195", "model.head_size=64"], ("rotary", "none", "cosine", "cosine")),
+        (["model.heads=3"], ("rotary", "none", "cosine", "cosine")),
+        (["model={kind: transformer, width: 96, heads: 4}"], ("none", "sinusoidal", "scaled_dot", "scaled_dot")),
+        (["model.self_score=general"], ("rotary", "none", "general", "cosine")),
+        (["model.cross_score=scaled_dot"], ("rotary", "none", "cosine", "scaled_dot")),
+        (["training.shard=true"], ("rotary", "none", "scaled_dot", "scaled_dot")),
     ],
 )
-def test_a_transformer_tells_positions_by_rotation_unless_it_is_told_otherwise(
-    assignments: list[str], found: tuple[str, str, str]
+def test_a_transformer_has_rotary_positions_and_cosines_unless_it_is_told_otherwise(
+    assignments: list[str], found: tuple[str, str, str, str]
 ) -> None:
     model = chosen(left_to_auto(*assignments), Workload(100, 2500, 50_000)).model
-    assert (model.relative, model.positions, model.self_score) == found
+    assert (model.relative, model.positions, model.self_score, model.cross_score) == found
     with torch.device("meta"):
         build_model(model, Vocabularies(500, 500, shared=True))
 

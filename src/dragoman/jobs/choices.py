@@ -156,10 +156,10 @@ def choose_model(recipe: Recipe, work: Workload) -> list[Choice]:
         if short := _recurrent_for(recipe, work):
             return short
         choices = [Choice("model.kind", kind, ""), *transformer(work), *_untied(recipe)]
-        choices += _self_attention(recipe, choices)
+        choices += _attention(recipe, choices)
     elif kind in ("transformer", "document"):
         choices = [*transformer(work, lexicon=_takes_lexicon(recipe)), *_untied(recipe)]
-        choices += _self_attention(recipe, choices)
+        choices += _attention(recipe, choices)
     elif kind == "rnn":
         work = replace(_useful(recipe, work), linkable=work.linkable and capabilities_of(recipe.model).attends)
         choices = [*training_of_recurrent(work, lexicon=_takes_lexicon(recipe))]
@@ -174,9 +174,9 @@ def _untied(recipe: Recipe) -> Iterator[Choice]:
         yield Choice("model.tied", "target", "each language has a vocabulary of its own")
 
 
-def _self_attention(recipe: Recipe, choices: Sequence[Choice]) -> Iterator[Choice]:
-    """Yield how a Transformer's self-attention tells positions and scores: by rotation and cosines, unless the recipe has others
-    already, or heads of an odd size.
+def _attention(recipe: Recipe, choices: Sequence[Choice]) -> Iterator[Choice]:
+    """Yield how a Transformer tells positions and scores: by rotation and cosines, unless the recipe has other positions already,
+    or heads of an odd size.
     """
     chosen = {choice.path: choice.value for choice in choices}
     given = {name: value for name, value in recipe.model if f"model.{name}" not in recipe.auto}
@@ -187,10 +187,10 @@ def _self_attention(recipe: Recipe, choices: Sequence[Choice]) -> Iterator[Choic
         relative, why = "rotary", "it learned twice as fast as from positions added to embeddings"
     yield Choice("model.relative", relative, why)
     yield Choice("model.positions", "sinusoidal" if relative == "none" else "none", "")
-    if relative == "rotary" and not recipe.training.shard:  # which divides no single numbers
-        yield Choice("model.self_score", "cosine", "it learns how sharply to attend")
-    else:
-        yield Choice("model.self_score", "scaled_dot", "")
+    cosine = relative == "rotary" and not recipe.training.shard  # which divides no single numbers
+    score = "cosine" if cosine else "scaled_dot"
+    yield Choice("model.self_score", score, "each layer learns how sharply to attend" if cosine else "")
+    yield Choice("model.cross_score", score, "the same; CTranslate2 exports need scaled_dot" if cosine else "")
 
 
 def _takes_lexicon(recipe: Recipe) -> bool:

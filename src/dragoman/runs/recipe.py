@@ -41,6 +41,7 @@ CHOOSABLE: Mapping[str, tuple[str, ...]] = {
         "positions",
         "relative",
         "self_score",
+        "cross_score",
         "dropout",
         "feed_forward_dropout",
     ),
