@@ -8,6 +8,7 @@ import pytest
 import torch
 from tests.tiny import left_to_auto
 
+from dragoman.conversion.specification import obstacles
 from dragoman.jobs.checks import check_recipe
 from dragoman.jobs.choices import (
     DROPOUT_PASSES,
@@ -28,7 +29,7 @@ from dragoman.jobs.choices import (
 )
 from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Vocabularies
-from dragoman.runs.recipe import Recipe, settled
+from dragoman.runs.recipe import Recipe, load_recipe, settled
 from dragoman.training.settings import TrainingSettings
 
 
@@ -104,6 +105,14 @@ def test_a_transformer_has_rotary_positions_and_cosines_unless_it_is_told_otherw
     assert (model.relative, model.positions, model.self_score, model.cross_score) == found
     with torch.device("meta"):
         build_model(model, Vocabularies(500, 500, shared=True))
+
+
+@pytest.mark.parametrize("work", [Workload(100, 2500, 50_000), Workload(9000, 250_000, 1e5, timed=True)])
+def test_what_an_export_needs_can_be_said_before_training(work: Workload) -> None:
+    own, asked = load_recipe("own-files"), ["model.kind=transformer", "model.cross_score=scaled_dot"]
+    assert list(obstacles(chosen(own, work).model))
+    for given in (load_recipe("own-files", asked), load_recipe("student")):
+        assert not list(obstacles(chosen(given, work).model))
 
 
 def test_a_short_time_is_for_a_recurrent_model_unless_the_recipe_wants_another() -> None:

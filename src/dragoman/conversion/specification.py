@@ -39,7 +39,7 @@ def refuse(settings: ModelSettings) -> None:
     for what in obstacles(settings):
         raise ExportError(
             f"CTranslate2 cannot express {what}; translate with `dragoman translate --engine torch`, or train a Transformer that "
-            "it can (`--set model.kind=transformer`; docs/export.md says which)"
+            "it can (`--set model.kind=transformer --set model.cross_score=scaled_dot`; docs/export.md says which)"
         )
 
 
