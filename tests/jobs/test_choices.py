@@ -13,6 +13,7 @@ from dragoman.jobs.checks import check_recipe
 from dragoman.jobs.choices import (
     DROPOUT_PASSES,
     ENOUGH_PASSES,
+    LARGEST_RATE,
     LEAST_TEXT,
     LITTLE_TEXT,
     RECURRENT_PASSES,
@@ -103,6 +104,7 @@ def test_a_transformer_has_rotary_positions_and_cosines_unless_it_is_told_otherw
 ) -> None:
     model = chosen(left_to_auto(*assignments), Workload(100, 2500, 50_000)).model
     assert (model.relative, model.positions, model.self_score, model.cross_score) == found
+    assert model.zero_start == (not any(one.startswith("model={") for one in assignments))
     with torch.device("meta"):
         build_model(model, Vocabularies(500, 500, shared=True))
 
@@ -196,7 +198,8 @@ def test_a_step_has_the_tokens_of_its_batches_and_of_the_corpus_at_most() -> Non
     rate = chosen(left_to_auto(), work).training.learning_rate
     assert work.steps(1000) == pytest.approx(250_000 / 850)
     assert replace(work, step=5000).steps(1000) == 50 and Workload(9, 200, 2000).steps(1000) == 10
-    assert chosen(left_to_auto(), replace(work, step=6000)).training.learning_rate == pytest.approx(2 * rate)
+    twice, much = (chosen(left_to_auto(), replace(work, step=step)).training.learning_rate for step in (3000, 90_000))
+    assert twice == pytest.approx(2**0.5 * rate, abs=1e-4) and much == LARGEST_RATE
 
 
 def test_the_scores_of_a_recurrent_model_are_scaled_where_there_is_little_text() -> None:

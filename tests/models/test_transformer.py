@@ -85,6 +85,17 @@ def test_root_mean_squares_replace_every_layer_norm() -> None:
     assert RmsNorm in kinds and nn.LayerNorm not in kinds
 
 
+@pytest.mark.parametrize("experts", [None, ExpertSettings(experts=2, active=1)])
+def test_layers_that_start_with_zeros_return_their_input(experts: ExpertSettings | None) -> None:
+    read, written = source([5, 3]), target(2, 4)
+    for zero in (True, False):
+        model = model_of(zero_start=zero, experts=experts)
+        encoded = model.encoder(read)
+        output, _ = model.decoder(written, model.decoder.start(encoded))
+        for side, ids, states in ((model.encoder, read.ids, encoded.states), (model.decoder, written, output.features)):
+            assert torch.allclose(states, side.norm(side.positions(side.embedding(ids))), atol=1e-5) == zero
+
+
 def test_no_linear_layer_has_a_bias_if_none_is_wanted() -> None:
     assert not [name for name, _ in model_of(biases=False, norm_kind="rms").named_parameters() if "bias" in name]
 

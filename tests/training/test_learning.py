@@ -37,6 +37,9 @@ QUICK: dict[str, Architecture] = {
     "bahdanau": recurrent(**SIZES),
     "luong": recurrent(decoder="luong", cell="lstm", score="general", **SIZES),
     "transformer": transformer(**WIDE),
+    "rotary, cosine, from zeros": transformer(
+        relative="rotary", positions="none", self_score="cosine", cross_score="cosine", zero_start=True, **WIDE
+    ),
     "moe": moe("balanced"),
     "convs2s": convolutional(
         embedding=32, output_embedding=32, dropout=0.0, encoder_layers=GATED, decoder_layers=GATED

@@ -47,6 +47,22 @@ def test_quintics_are_applied_one_after_the_other(shape: tuple[int, ...]) -> Non
     torch.testing.assert_close(orthogonalize(matrices, QUINTICS, 1e-7).double(), expected, rtol=0, atol=1e-4)
 
 
+@pytest.mark.parametrize("columns", [3, 6, 24])
+def test_matrices_on_top_of_one_another_move_as_if_each_were_alone(columns: int) -> None:
+    generator = torch.Generator().manual_seed(4)
+    gradients = [10.0**-size * torch.randn(6, columns, generator=generator) for size in (0, 1, 3)]
+    together, alone = (
+        torch.nn.Parameter(torch.ones(18, columns)),
+        [torch.nn.Parameter(torch.ones(6, columns)) for _ in range(3)],
+    )
+    together.grad = torch.cat(gradients)
+    for one, gradient in zip(alone, gradients, strict=True):
+        one.grad = gradient
+    PreciseMuon([together], lr=0.1, weight_decay=0.5, products=torch.float32, stacked={id(together): 3}).step()
+    PreciseMuon(alone, lr=0.1, weight_decay=0.5, products=torch.float32).step()
+    torch.testing.assert_close(together.detach(), torch.cat([one.detach() for one in alone]))
+
+
 def test_a_step_is_the_same_with_any_number_of_threads() -> None:
     generator = torch.Generator().manual_seed(3)
     first = [torch.randn(6, 8 + number, generator=generator) for number in range(2 * PARTS_PER_THREAD)]

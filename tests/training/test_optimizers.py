@@ -137,6 +137,18 @@ def test_muon_steers_the_matrices_of_hidden_layers_and_adam_the_rest(name: str) 
     assert any("embedding" in one for one in rest) and any("weight" in one for one in steered)
 
 
+@pytest.mark.parametrize("name", ["transformer, gated", "decoder-only", "deep-att"])
+def test_muon_updates_keys_and_values_each_by_themselves(name: str) -> None:
+    model = fresh_model(ARCHITECTURES[name])
+    optimizer = build_optimizer(model, TrainingSettings(steps=1, optimizer="muon"))
+    assert isinstance(optimizer, CombinedOptimizer)
+    muon = optimizer.parts[0]
+    assert isinstance(muon, PreciseMuon)
+    found = {parameter: muon.stacked.get(id(weight), 1) for parameter, weight in model.named_parameters()}
+    assert found == {parameter: 2 if parameter.endswith("key_value.weight") else 1 for parameter in found}
+    assert (max(found.values()) > 1) == (name != "deep-att")
+
+
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_muon_leaves_alone_what_is_looked_up_or_predicts_the_vocabulary(name: str) -> None:
     model = fresh_model(ARCHITECTURES[name])

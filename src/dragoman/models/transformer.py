@@ -126,6 +126,18 @@ def _residual(settings: BlockSettings) -> Residual:
     )
 
 
+def _set_outputs_to_zero(layer: nn.Module) -> None:
+    """Set the last matrix of each sub-layer to zero."""
+    for part in layer.modules():
+        match part:
+            case MultiHead():
+                nn.init.zeros_(part.output.weight)
+            case FeedForward():
+                nn.init.zeros_(part.outer.weight)
+            case Experts():
+                nn.init.zeros_(part.outer)
+
+
 def _norm_if(wanted: bool, settings: BlockSettings) -> nn.Module:
     """Build a norm outside the layers, if it is wanted."""
     return build_norm(settings.norm_kind, settings.width, settings.norm_epsilon) if wanted else nn.Identity()
@@ -140,6 +152,8 @@ class EncoderLayer(nn.Module):
         self.feed_forward = _feed_forward(settings)
         self.after_attention = _residual(settings)
         self.after_feed_forward = _residual(settings)
+        if settings.zero_start:
+            _set_outputs_to_zero(self)
 
     def forward(
         self, states: Float[Tensor, "batch source width"], mask: Bool[Tensor, "batch 1 source"]
@@ -167,6 +181,8 @@ class DecoderLayer(nn.Module):
         self.after_self = _residual(settings)
         self.after_cross = _residual(settings) if self.cross_attention is not None else None
         self.after_feed_forward = _residual(settings)
+        if settings.zero_start:
+            _set_outputs_to_zero(self)
 
     def forward(
         self,

@@ -66,6 +66,9 @@ class BlockSettings(Settings):
     """Dropout inside the feed-forward network."""
     max_positions: int = Field(512, ge=1)
     """Maximum sentence length for learned or fixed positions and the location score, in tokens."""
+    zero_start: bool = False
+    """Start with zeros in the last matrix of every attention and feed-forward network, so that each layer returns its input at
+    first (Zhang et al. 2019, Fixup, section 3, rule 1); by default it is random."""
     start_from: StartSettings | None = None
     """Trained runs to initialise from; by default all weights are random."""
     adapters: AdapterSettings | None = None

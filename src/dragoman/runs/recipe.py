@@ -42,6 +42,7 @@ CHOOSABLE: Mapping[str, tuple[str, ...]] = {
         "relative",
         "self_score",
         "cross_score",
+        "zero_start",
         "dropout",
         "feed_forward_dropout",
     ),

@@ -1,6 +1,6 @@
 """Muon in the precision that is fast on this machine."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
@@ -35,8 +35,9 @@ class PreciseMuon(Muon):
     Updates are scaled so that a learning rate has the same effect as for Adam (Liu et al. 2025, section 2.2). Many CPUs
     emulate bfloat16 at a fraction of the speed of float32. On a GPU, matrices of the same shape are batched; on a CPU, each
     thread takes one matrix at a time. Where weights are divided among processes, each gathers the whole matrix and updates its
-    share. Deviation: the polynomials are `quintics`; torch's `ns_coefficients` and `ns_steps` in the parameter groups are
-    ignored.
+    share. `stacked` says how many matrices a parameter, by its id, has on top of one another: each is updated by itself, or
+    those with small gradients would hardly move. Deviation: the polynomials are `quintics`; torch's `ns_coefficients` and
+    `ns_steps` in the parameter groups are ignored.
     """
 
     def __init__(
@@ -46,10 +47,12 @@ class PreciseMuon(Muon):
         lr: float,
         weight_decay: float,
         products: torch.dtype,
+        stacked: Mapping[int, int] | None = None,
         quintics: Sequence[Quintic] = QUINTICS,
     ) -> None:
         super().__init__(parameters, lr=lr, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw")
         self.products = products
+        self.stacked = stacked or {}
         self.quintics = quintics
         self._pool: ThreadPoolExecutor | None = None
 
@@ -60,7 +63,7 @@ class PreciseMuon(Muon):
             for parameter in group["params"]:
                 if parameter.grad is not None:
                     alone = id(parameter) if parameter.device.type == "cpu" else None
-                    by_shape.setdefault((parameter.shape, alone), []).append(parameter)
+                    by_shape.setdefault((parameter.shape, self._parts(parameter), alone), []).append(parameter)
             largest_first = sorted(by_shape.values(), key=lambda alike: -alike[0].numel())
             list(self._mapped(partial(self._step, group=group), largest_first))
         return None
@@ -86,13 +89,26 @@ class PreciseMuon(Muon):
                 state["momentum_buffer"] = torch.zeros_like(parameter.grad)
             average = state["momentum_buffer"].lerp_(parameter.grad, 1 - group["momentum"])
             directions.append(parameter.grad.lerp(average, group["momentum"]) if group["nesterov"] else average)
-        directions = [whole(direction) for direction in directions]
-        together = directions[0] if len(alike) == 1 else torch.stack(directions)
-        turned = orthogonalize(together.to(self.products), self.quintics, group["eps"])
-        rate = group["lr"] * 0.2 * max(alike[0].shape) ** 0.5
-        for parameter, update in zip(alike, [turned] if len(alike) == 1 else turned, strict=True):
+        parts = self._parts(alike[0])
+        rows = torch.cat([whole(direction) for direction in directions]).to(self.products)
+        matrices = rows.unflatten(0, (len(alike) * parts, -1))
+        turned = self._turned(matrices, group["eps"]).reshape(len(alike), *alike[0].shape)
+        rate = group["lr"] * 0.2 * max(matrices.shape[1:]) ** 0.5
+        for parameter, update in zip(alike, turned, strict=True):
             own = local(share_of(update, parameter))
             local(parameter).mul_(1 - group["lr"] * group["weight_decay"]).add_(own, alpha=-rate)
+
+    def _parts(self, parameter: Tensor) -> int:
+        """Return the number of matrices in a parameter."""
+        return self.stacked.get(id(parameter), 1)
+
+    def _turned(
+        self, matrices: Float[Tensor, "matrix rows columns"], eps: float
+    ) -> Float[Tensor, "matrix rows columns"]:
+        """Bring singular values close to 1: of all matrices at once, on a CPU of one after the other, which is faster there."""
+        if matrices.device.type != "cpu":
+            return orthogonalize(matrices, self.quintics, eps)
+        return torch.stack([orthogonalize(matrix, self.quintics, eps) for matrix in matrices])
 
 
 def orthogonalize(

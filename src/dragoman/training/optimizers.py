@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Optimizer
 
+from dragoman.attention.multi_head import MultiHead
 from dragoman.attention.relative import Relative
 from dragoman.errors import TrainingError
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
@@ -37,7 +38,7 @@ def build_optimizer(
         hidden = _hidden_matrices(model)
         muons = {id(p) for p in hidden}
         rest = [p for p in decayed if id(p) not in muons]
-        muon = PreciseMuon(hidden, lr=rate, weight_decay=decay, products=products)
+        muon = PreciseMuon(hidden, lr=rate, weight_decay=decay, products=products, stacked=_stacked(model))
         groups = [{**group, MULTIPLE: settings.embedding_rate} for group in _groups(rest, others, decay)]
         return CombinedOptimizer([muon, QuickAdamW(groups, **adam)])
     groups = _groups(decayed, others, decay)
@@ -167,6 +168,14 @@ def _hidden_matrices(model: nn.Module) -> list[nn.Parameter]:
     """Return what Muon updates: trained matrices but those of embeddings, also of distances, and of output layers."""
     others = _parameters(model, (nn.Embedding, TokenEmbedding, Relative, OutputLayer))
     return [p for p in model.parameters() if p.requires_grad and p.dim() == 2 and id(p) not in others]
+
+
+def _stacked(model: nn.Module) -> dict[int, int]:
+    """Return how many matrices are on top of one another in parameters, by their ids: those of keys and values.
+
+    The gates of recurrent models are updated together: each by itself, they learned no more.
+    """
+    return {id(module.key_value.weight): 2 for module in model.modules() if isinstance(module, MultiHead)}
 
 
 def _groups(decayed: Sequence[Tensor], others: Sequence[Tensor], decay: float) -> list[dict[str, Any]]:
