@@ -19,7 +19,6 @@ from dragoman.jobs.choices import (
     RECURRENT_PASSES,
     RECURRENT_TEXT,
     RECURRENT_TOKENS,
-    RECURRENT_TOKENS_REPEATED,
     SHORT_TRAINING,
     TRANSFORMER_PASSES,
     Workload,
@@ -130,9 +129,6 @@ def test_a_short_time_is_for_a_recurrent_model_unless_the_recipe_wants_another()
         {"gpu": True},
     )
     assert {kind(**one) for one in (longer, counted, unlinked, on_gpu)} == {"transformer"}
-    repeated = {"tokens": RECURRENT_TEXT + 1, "seen": RECURRENT_TOKENS_REPEATED}
-    assert kind(**repeated) == "rnn"
-    assert kind(**repeated | {"seen": 1.1 * RECURRENT_TOKENS_REPEATED}) == "transformer"
     assert {kind(one) for one in ("model.width=96", "model.dropout=0.2", "training.replicas=2")} == {"transformer"}
     assert kind("model={kind: convs2s}") == "convs2s"
 
@@ -204,7 +200,7 @@ def test_a_step_has_the_tokens_of_its_batches_and_of_the_corpus_at_most() -> Non
 
 def test_the_scores_of_a_recurrent_model_are_scaled_where_there_is_little_text() -> None:
     def score(tokens: int) -> str:
-        return chosen(left_to_auto(), Workload(100, tokens, RECURRENT_TOKENS_REPEATED, timed=True)).model.score
+        return chosen(left_to_auto(), Workload(100, tokens, RECURRENT_TOKENS, timed=True)).model.score
 
     assert (score(LITTLE_TEXT), score(2 * LITTLE_TEXT)) == ("scaled_general", "general")
 

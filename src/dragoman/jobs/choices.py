@@ -18,17 +18,12 @@ from dragoman.runs.rules import refusals
 
 FILLED = 0.85
 """Share of a batch's tokens, as the recipe limits them, that are real ones of the target."""
-RECURRENT_TOKENS = 2.5e6
+RECURRENT_TOKENS = 1e6
 """Target tokens of a Transformer in a time up to which a recurrent model is taken to learn more in it.
 
-On 63,840 pairs the recurrent one is ahead at 1.8 million (24.5 BLEU, not 23.2), and the two are equal at 2.6 million, a quarter
-of an hour of a core; at 4.9 million the Transformer is far ahead.
+On 63,840 pairs the recurrent one has 20.8 BLEU, and a Transformer 20.4, when that has seen 0.92 million, in five minutes of a core; it has
+24.5 and 25.8 at 1.74 million, in ten minutes.
 """
-RECURRENT_TOKENS_REPEATED = 1.7e6
-"""The same if these are at least `REPEATED` passes over the corpus: on 29,000 captions a Transformer is ahead at 1.9 million,
-4.8 passes (56.4 BLEU, not 54.5)."""
-REPEATED = 4
-"""Passes from which a text is seen often."""
 RECURRENT_TEXT = 250_000
 """Target tokens in a pass up to which a recurrent model learns more than a Transformer in fewer than `TRANSFORMER_PASSES`.
 
@@ -216,8 +211,7 @@ def recurrent_learns_more(work: Workload) -> bool:
 
     Where no budget is a time, a Transformer is chosen.
     """
-    often = work.amount >= REPEATED * work.tokens
-    short = work.timed and work.amount <= (RECURRENT_TOKENS_REPEATED if often else RECURRENT_TOKENS)
+    short = work.timed and work.amount <= RECURRENT_TOKENS
     enough = RECURRENT_TEXT if work.amount < TRANSFORMER_PASSES * work.tokens else LEAST_TEXT
     little = (work.timed or work.speed is not None) and work.tokens <= enough
     return (short or little) and work.linkable and not work.gpu
