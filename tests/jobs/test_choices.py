@@ -17,10 +17,8 @@ from dragoman.jobs.choices import (
     LEAST_TEXT,
     LITTLE_TEXT,
     RECURRENT_PASSES,
-    RECURRENT_TEXT,
     RECURRENT_TOKENS,
     SHORT_TRAINING,
-    TRANSFORMER_PASSES,
     Workload,
     choose_model,
     dropout_for,
@@ -146,14 +144,6 @@ def test_the_least_text_is_for_a_recurrent_model_however_long_the_time_is() -> N
         {"timed": False},
     ]
     assert {kind(**one) for one in others} == {"transformer"}
-
-
-def test_little_text_is_for_a_recurrent_model_unless_it_is_seen_often() -> None:
-    def kind(passes: float, tokens: int = RECURRENT_TEXT) -> str:
-        return chosen(left_to_auto(), Workload(100, tokens, passes * tokens, timed=True)).model.kind
-
-    assert kind(0.99 * TRANSFORMER_PASSES) == "rnn" and kind(TRANSFORMER_PASSES) == "transformer"
-    assert kind(0.99 * TRANSFORMER_PASSES, RECURRENT_TEXT + 1) == "transformer"
 
 
 def test_a_recurrent_model_stops_when_more_passes_are_of_no_use() -> None:

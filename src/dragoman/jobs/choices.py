@@ -21,16 +21,9 @@ FILLED = 0.85
 RECURRENT_TOKENS = 1e6
 """Target tokens of a Transformer in a time up to which a recurrent model is taken to learn more in it.
 
-On 63,840 pairs the recurrent one has 20.8 BLEU, and a Transformer 20.4, when that has seen 0.92 million, in five minutes of a core; it has
-24.5 and 25.8 at 1.74 million, in ten minutes.
+On 63,840 pairs the recurrent one has 20.8 BLEU, and a Transformer 20.4, when that has seen 0.92 million, in five minutes of a
+core; they have 24.5 and 25.8 in ten minutes, at 1.74 million. On 8,000 pairs they have 14.2 and 15.4 in ten minutes.
 """
-RECURRENT_TEXT = 250_000
-"""Target tokens in a pass up to which a recurrent model learns more than a Transformer in fewer than `TRANSFORMER_PASSES`.
-
-At 240,000 it has 14.2 BLEU after ten minutes, a Transformer 13.2; a Transformer has 15.8 after 29 passes, and 16.8 after 50.
-"""
-TRANSFORMER_PASSES = 30
-"""Passes of a Transformer over such a text from which it learns more, unless there are at most `LEAST_TEXT` tokens in each."""
 LEAST_TEXT = 100_000
 """Target tokens in a pass up to which a recurrent model learns more however long the time is: at 54,000 6.2 BLEU, not 4.8."""
 ENOUGH_PASSES = 60
@@ -212,8 +205,7 @@ def recurrent_learns_more(work: Workload) -> bool:
     Where no budget is a time, a Transformer is chosen.
     """
     short = work.timed and work.amount <= RECURRENT_TOKENS
-    enough = RECURRENT_TEXT if work.amount < TRANSFORMER_PASSES * work.tokens else LEAST_TEXT
-    little = (work.timed or work.speed is not None) and work.tokens <= enough
+    little = (work.timed or work.speed is not None) and work.tokens <= LEAST_TEXT
     return (short or little) and work.linkable and not work.gpu
 
 
@@ -234,7 +226,7 @@ def recurrent(work: Workload) -> Iterator[Choice]:
         "hidden": 256,
         "tied": True,
     }
-    little = "from so little text" if work.tokens <= RECURRENT_TEXT else "in so short a time"
+    little = "from so little text" if work.tokens <= LEAST_TEXT else "in so short a time"
     yield Choice("model.kind", "rnn", f"{little} it learns more than a Transformer")
     yield from (Choice(f"model.{name}", value, "") for name, value in model.items())
     yield Choice("model.lexical", True, "attended source words speak for their translation directly")
