@@ -101,7 +101,7 @@ def test_a_transformer_has_rotary_positions_and_cosines_unless_it_is_told_otherw
 ) -> None:
     model = chosen(left_to_auto(*assignments), Workload(100, 2500, 50_000)).model
     assert (model.relative, model.positions, model.self_score, model.cross_score) == found
-    assert model.zero_start == (not any(one.startswith("model={") for one in assignments))
+    assert model.zero_start == (model.relative == "rotary")
     with torch.device("meta"):
         build_model(model, Vocabularies(500, 500, shared=True))
 
@@ -186,6 +186,16 @@ def test_a_step_has_the_tokens_of_its_batches_and_of_the_corpus_at_most() -> Non
     assert replace(work, step=5000).steps(1000) == 50 and Workload(9, 200, 2000).steps(1000) == 10
     twice, much = (chosen(left_to_auto(), replace(work, step=step)).training.learning_rate for step in (3000, 90_000))
     assert twice == pytest.approx(2**0.5 * rate, abs=1e-4) and much == LARGEST_RATE
+
+
+def test_layers_and_embeddings_learn_faster_with_rotary_positions() -> None:
+    def rates(*assignments: str) -> tuple[float, float]:
+        training = chosen(
+            left_to_auto("training.embedding_rate=auto", *assignments), Workload(1000, 25_000, 250_000)
+        ).training
+        return training.learning_rate, training.embedding_rate
+
+    assert rates() == (0.009, 3.0) and rates("model.relative=none") == (0.006, 2.0)
 
 
 def test_the_scores_of_a_recurrent_model_are_scaled_where_there_is_little_text() -> None:

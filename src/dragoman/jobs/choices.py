@@ -145,11 +145,9 @@ def choose_model(recipe: Recipe, work: Workload) -> list[Choice]:
     if "model.kind" in recipe.auto:
         if short := _recurrent_for(recipe, work):
             return short
-        choices = [Choice("model.kind", kind, ""), *transformer(work), *_untied(recipe)]
-        choices += _attention(recipe, choices)
+        choices = [Choice("model.kind", kind, ""), *_transformer(recipe, work, lexicon=False)]
     elif kind in ("transformer", "document"):
-        choices = [*transformer(work, lexicon=_takes_lexicon(recipe)), *_untied(recipe)]
-        choices += _attention(recipe, choices)
+        choices = _transformer(recipe, work, lexicon=_takes_lexicon(recipe))
     elif kind == "rnn":
         work = replace(_useful(recipe, work), linkable=work.linkable and capabilities_of(recipe.model).attends)
         choices = [*training_of_recurrent(work, lexicon=_takes_lexicon(recipe))]
@@ -162,6 +160,23 @@ def _untied(recipe: Recipe) -> Iterator[Choice]:
     """Yield which matrices of a Transformer are one, where the recipe does not say so and the default cannot be."""
     if not recipe.text.joint and "tied" not in recipe.model.model_fields_set:
         yield Choice("model.tied", "target", "each language has a vocabulary of its own")
+
+
+def _transformer(recipe: Recipe, work: Workload, *, lexicon: bool) -> list[Choice]:
+    """Return the choices for a Transformer, of which some follow from others."""
+    choices = [*transformer(work, lexicon=lexicon), *_untied(recipe)]
+    choices += _attention(recipe, choices)
+    return [*choices, *_rates(work, choices)]
+
+
+def _rates(work: Workload, choices: Sequence[Choice]) -> Iterator[Choice]:
+    """Yield how fast a Transformer learns: with rotary positions faster than with others, with which that was worse."""
+    chosen = {choice.path: choice.value for choice in choices}
+    rotary, width = chosen["model.relative"] == "rotary", chosen["model.width"]
+    step = work.step or chosen["training.batch_tokens"]
+    rate = min((0.009 if rotary else 0.006) * (step / 1500) ** 0.5, LARGEST_RATE) * min(1.0, (256 / width) ** 0.5)
+    yield Choice("training.learning_rate", round(rate, 4), f"{width} wide, {step:,} tokens per step")
+    yield Choice("training.embedding_rate", EMBEDDING_RATE if rotary else 2.0, "embeddings learn sooner")
 
 
 def _attention(recipe: Recipe, choices: Sequence[Choice]) -> Iterator[Choice]:
@@ -177,8 +192,9 @@ def _attention(recipe: Recipe, choices: Sequence[Choice]) -> Iterator[Choice]:
         relative, why = "rotary", "it learned twice as fast as from positions added to embeddings"
     yield Choice("model.relative", relative, why)
     yield Choice("model.positions", "sinusoidal" if relative == "none" else "none", "")
-    yield Choice("model.zero_start", True, "layers begin as if they were not there")
-    cosine = relative == "rotary" and not recipe.training.shard  # which divides no single numbers
+    rotary = relative == "rotary"
+    yield Choice("model.zero_start", rotary, "layers begin as if they were not there" if rotary else "")
+    cosine = rotary and not recipe.training.shard  # which divides no single numbers
     score = "cosine" if cosine else "scaled_dot"
     yield Choice("model.self_score", score, "each layer learns how sharply to attend" if cosine else "")
     yield Choice("model.cross_score", score, "the same; CTranslate2 exports need scaled_dot" if cosine else "")
@@ -263,10 +279,6 @@ def transformer(work: Workload, *, lexicon: bool = False) -> Iterator[Choice]:
     yield Choice("model.feed_forward_dropout", 0.0, "")
     batch = batch_tokens(work)
     yield Choice("training.optimizer", "muon", FASTER)
-    step = work.step or batch
-    rate = min(0.009 * (step / 1500) ** 0.5, LARGEST_RATE) * min(1.0, (256 / width) ** 0.5)
-    yield Choice("training.learning_rate", round(rate, 4), f"{width} wide, {step:,} tokens per step")
-    yield Choice("training.embedding_rate", EMBEDDING_RATE, "embeddings learn sooner")
     yield _guided(work, work.layers or layers, weight=0.3, lexicon=lexicon)
     yield from _schedule(work, batch)
     yield from _search(1.4 if _short_training(work) else 1.0)

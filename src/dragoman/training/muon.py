@@ -90,7 +90,7 @@ class PreciseMuon(Muon):
             average = state["momentum_buffer"].lerp_(parameter.grad, 1 - group["momentum"])
             directions.append(parameter.grad.lerp(average, group["momentum"]) if group["nesterov"] else average)
         parts = self._parts(alike[0])
-        rows = torch.cat([whole(direction) for direction in directions]).to(self.products)
+        rows = torch.cat([whole(direction).to(self.products) for direction in directions])
         matrices = rows.unflatten(0, (len(alike) * parts, -1))
         turned = self._turned(matrices, group["eps"]).reshape(len(alike), *alike[0].shape)
         rate = group["lr"] * 0.2 * max(matrices.shape[1:]) ** 0.5
