@@ -29,7 +29,7 @@ LEAST_TEXT = 100_000
 ENOUGH_PASSES = 60
 """Passes over the corpus after which a recurrent model is done, even if there is time for more."""
 SHORT_TRAINING = 20e6
-"""Target tokens up to which translations are too short, and those of a recurrent model repeat themselves.
+"""Target tokens up to which translations are too short and repeat themselves.
 
 Measured at 2, 7 and 18 million with a recurrent model, at 12 and 15.5 million with a Transformer; not beyond.
 """
@@ -166,7 +166,7 @@ def _transformer(recipe: Recipe, work: Workload, *, lexicon: bool) -> list[Choic
     """Return the choices for a Transformer, of which some follow from others."""
     choices = [*transformer(work, lexicon=lexicon), *_untied(recipe)]
     choices += _attention(recipe, choices)
-    return [*choices, *_rates(work, choices)]
+    return [*choices, *_rates(work, choices), *_search_of_transformer(recipe, work, choices)]
 
 
 def _rates(work: Workload, choices: Sequence[Choice]) -> Iterator[Choice]:
@@ -198,6 +198,16 @@ def _attention(recipe: Recipe, choices: Sequence[Choice]) -> Iterator[Choice]:
     score = "cosine" if cosine else "scaled_dot"
     yield Choice("model.self_score", score, "each layer learns how sharply to attend" if cosine else "")
     yield Choice("model.cross_score", score, "the same; CTranslate2 exports need scaled_dot" if cosine else "")
+
+
+def _search_of_transformer(recipe: Recipe, work: Workload, choices: Sequence[Choice]) -> Iterator[Choice]:
+    """Yield how a Transformer's translations are searched for; CTranslate2, which cannot keep a beam from repeating, does not
+    read those with cosines.
+    """
+    chosen = {choice.path: choice.value for choice in choices}
+    score = chosen["model.cross_score"] if "model.cross_score" in recipe.auto else recipe.model.cross_score
+    short = _short_training(work)
+    yield from _search(1.4 if short else 1.0, repeats=short and score == "cosine")
 
 
 def _takes_lexicon(recipe: Recipe) -> bool:
@@ -281,7 +291,6 @@ def transformer(work: Workload, *, lexicon: bool = False) -> Iterator[Choice]:
     yield Choice("training.optimizer", "muon", FASTER)
     yield _guided(work, work.layers or layers, weight=0.3, lexicon=lexicon)
     yield from _schedule(work, batch)
-    yield from _search(1.4 if _short_training(work) else 1.0)
 
 
 def any_model(work: Workload) -> Iterator[Choice]:
