@@ -207,7 +207,11 @@ def _search_of_transformer(recipe: Recipe, work: Workload, choices: Sequence[Cho
     read those with cosines.
     """
     chosen = {choice.path: choice.value for choice in choices}
-    score = chosen["model.cross_score"] if "model.cross_score" in recipe.auto else recipe.model.cross_score
+    score = (
+        chosen["model.cross_score"]
+        if "model.cross_score" in recipe.auto
+        else getattr(recipe.model, "cross_score", None)
+    )
     short = _short_training(work)
     yield from _search(1.4 if short else 1.0, repeats=short and work.seen <= REPEATING and score == "cosine")
 
