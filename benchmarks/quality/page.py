@@ -16,8 +16,24 @@ PAGE = ROOT / "docs" / "quality.md"
 def write_page(jobs: Sequence[Job], results: Mapping[str, Mapping[str, Any]], path: Path = PAGE) -> None:
     """Write the page: words, then a table for each corpus and budget that has results."""
     words = (HERE / "words.md").read_text(encoding="utf-8").rstrip()
+    words = words.replace("{expected}", "\n".join(expected(jobs, results)))
     lines = [words, "", *pictures(jobs, results, path.with_suffix("")), *tables(jobs, results)]
     write_text(path, "\n".join(lines).rstrip() + "\n")
+
+
+def expected(jobs: Sequence[Job], results: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the lines of a table of what `auto` reaches on one core: a row for each text translated, a column for each time."""
+    scores: dict[tuple[str, str], dict[float, float]] = {}
+    for job in jobs:
+        if job.key in results and job.variant == "auto" and job.threads == 1 and "minutes" in job.budget:
+            for test, score in results[job.key]["bleu"].items():
+                scores.setdefault((job.corpus, test), {})[job.budget["minutes"]] = score
+    times = sorted({minutes for found in scores.values() for minutes in found})
+    yield "| trained on | translated | " + " | ".join(f"{minutes:g} minutes" for minutes in times) + " |"
+    yield "| --- | --- |" + " ---: |" * len(times)
+    for (corpus, test), found in sorted(scores.items(), key=lambda one: list(plan()["corpora"]).index(one[0][0])):
+        cells = (f"{found[minutes]:.1f}" if minutes in found else "" for minutes in times)
+        yield f"| {plan()['corpora'][corpus]['title']} | {test} | " + " | ".join(cells) + " |"
 
 
 def pictures(jobs: Sequence[Job], results: Mapping[str, Mapping[str, Any]], folder: Path) -> Iterator[str]:

@@ -10,7 +10,7 @@ from benchmarks.quality import __main__ as command
 from benchmarks.quality import job as jobs_module
 from benchmarks.quality import peer as peer_module
 from benchmarks.quality import plan as plan_module
-from benchmarks.quality.page import PAGE, write_page
+from benchmarks.quality.page import PAGE, expected, write_page
 from benchmarks.quality.picture import OWN, compared
 from benchmarks.quality.plan import chosen, jobs, plan
 from benchmarks.speed.children import Peer
@@ -120,6 +120,10 @@ def test_another_toolkit_learns_the_same_pairs_and_is_scored_alike(
     assert compared([auto], {auto.key: found}) == {}
     lines = compared([given, auto, replace(auto, threads=1)], {given.key: found})["small"]
     assert [lines[name] for name in OWN] == [[(0.1 * cores, found["bleu"]["All"])] for cores in (1, 2)]
+    table = list(expected([given, auto, replace(auto, threads=1, key="one")], {given.key: found, "one": found}))
+    assert table[0] == "| trained on | translated | 0.1 minutes |"
+    assert table[2:] == [f"| Small | All | {found['bleu']['All']:.1f} |"]
+    assert len(list(expected([given, auto], {given.key: found}))) == 2
 
 
 def test_a_toolkit_that_is_unknown_is_named(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
