@@ -59,21 +59,16 @@ def tables(jobs: Sequence[Job], results: Mapping[str, Mapping[str, Any]]) -> Ite
         yield (
             "| variant | "
             + " | ".join(f"BLEU {name}" for name in names)
-            + " | chrF | passes | million tokens | seconds |"
+            + " | chrF | passes | million tokens | seconds | commit | on |"
         )
-        yield "| --- |" + " ---: |" * (len(names) + 4)
+        yield "| --- |" + " ---: |" * (len(names) + 4) + " --- | --- |"
         for result in sorted(found, key=mean_bleu, reverse=True):
             scores = " | ".join(f"{result['bleu'][name]:.1f}" for name in names)
             chrf = sum(result["chrf"].values()) / len(result["chrf"])
             yield (
                 f"| {result['variant']} | {scores} | {chrf:.1f} | {result['epochs'] or 0:.1f} | {result['tokens'] / 1e6:.2f} | "
-                f"{result['seconds']:,.0f} |"
+                f"{result['seconds']:,.0f} | {result['commit'] or 'unknown'} | {machine(result)} |"
             )
-        commits = ", ".join(sorted({result["commit"] or "unknown" for result in found}))
-        yield ""
-        seeds = ", ".join(str(seed) for seed in sorted({result["seed"] for result in found}))
-        machines = "; ".join(sorted({result["machine"] for result in found}))
-        yield f"Seed {seeds}, commit {commits}, {machines}."
         yield ""
 
 
@@ -85,6 +80,16 @@ def amount(budget: Mapping[str, float]) -> str:
     """
     ((unit, value),) = budget.items()
     return f"{value / 1e6:g} million target tokens" if unit == "tokens" else f"{value:g} {unit}"
+
+
+def machine(result: Mapping[str, Any]) -> str:
+    """Name the processor and the precision of a result.
+
+    >>> machine({"machine": "Intel(R) Xeon(R) Processor, 2 cores, Linux", "precision": "float32"})
+    'Intel Xeon, float32'
+    """
+    processor = result["machine"].partition(",")[0].replace("(R)", "").removesuffix(" Processor")
+    return f"{processor}, {result['precision']}"
 
 
 def mean_bleu(result: Mapping[str, Any]) -> float:
