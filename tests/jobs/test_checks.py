@@ -179,11 +179,12 @@ def test_languages_that_no_training_corpus_has_are_remarked() -> None:
 
 @pytest.mark.parametrize("name", ["transformer-small", "phrasebook-masked-lm-en"])
 def test_an_encoder_without_positions_is_remarked(name: str) -> None:
-    (sentence,) = remarks(load_recipe(name, ["model.positions=none", "model.relative=none"]))
+    bare = ["model.positions=none", "model.relative=none"]
+    (sentence,) = remarks(load_recipe(name, bare))
     assert "order of words" in sentence and "`model.relative: rotary`" in sentence
     for placed in ("model.relative=rotary", "model.self_score=location"):
-        assert remarks(load_recipe(name, ["model.positions=none", placed])) == []
-    assert remarks(load_recipe("phrasebook-continue-en", ["model.positions=none", "model.relative=none"])) == []
+        assert remarks(load_recipe(name, [*bare, placed])) == []
+    assert remarks(load_recipe("phrasebook-continue-en", bare)) == []
 
 
 def test_first_weights_too_small_for_the_layers_are_remarked() -> None:
