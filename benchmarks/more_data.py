@@ -1,11 +1,10 @@
-"""What back-translation and data diversification gain where pairs are few, all models trained on equally many target tokens.
+"""What monolingual text and translations gain where pairs are few, all models trained on equally many target tokens.
 
     python -m benchmarks.more_data FOLDER WORK [--source en] [--target vi] [--tokens N] [--core N] [--only NAME ...] [--write]
 
 FOLDER has the pairs, `train.en` and `train.vi`, `dev.en` and `dev.vi`, and sentences of the target language without a
-translation, `monolingual.vi`. The model is what `auto` chooses for little text in a short time (the variant `little` of
-benchmarks/quality/plan.yaml). WORK keeps the runs; those that are finished are not made again. With --write the table goes into
-docs/more-data.md.
+translation, `monolingual.vi`. The models are those of the recipe own-files. WORK keeps the runs; those that are finished are not
+made again. With --write the table goes into docs/more-data.md.
 """
 
 import argparse
@@ -18,7 +17,6 @@ from typing import Any
 
 from benchmarks.command import dragoman, resume_option, set_options
 from benchmarks.pages import replace_between
-from benchmarks.quality.plan import plan
 from benchmarks.schedule import ROOT
 
 from dragoman.machine.provenance import commit, machine
@@ -26,7 +24,9 @@ from dragoman.machine.provenance import commit, machine
 PAGE = ROOT / "docs" / "more-data.md"
 MARKS = ("<!-- measured by benchmarks.more_data -->", "<!-- end -->")
 REPEAT = 2
-"""How often the real pairs are seen beside one reading of the synthetic ones."""
+"""How often the real pairs are seen beside one reading of the other text."""
+ROWS = ("pairs", "noised", "continued", "beam", "samples", "diversified")
+"""The models that are compared."""
 
 
 @dataclass(frozen=True)
@@ -57,19 +57,24 @@ class Bench:
     core: int | None
 
     def train(
-        self, name: str, recipe: str = "own-files", *, corpora: Sequence[Any] = (), backwards: bool = False
+        self,
+        name: str,
+        recipe: str = "own-files",
+        *,
+        corpora: Sequence[Any] = (),
+        backwards: bool = False,
+        share: float = 1.0,
+        settings: Sequence[str] = (),
     ) -> Path:
-        """Train a run, unless that is done."""
+        """Train a run on a share of the tokens, unless that is done."""
         run = self.work / name
         if _finished(run):
             return run
         source, target = (self.target, self.source) if backwards else (self.source, self.target)
-        settings = plan()["variants"]["little"]["set"]
         given = [
-            f"model={json.dumps(settings['model'])}",
-            *(f"training.{setting}={json.dumps(value)}" for setting, value in settings["training"].items()),
             "training.minutes=null",
-            f"training.tokens={self.tokens}",
+            f"training.tokens={share * self.tokens:.0f}",
+            *settings,
             f"data.root={self.folder}",
             f"data.source={source}",
             f"data.target={target}",
@@ -100,31 +105,43 @@ class Bench:
         dragoman(*arguments, log=self.work / f"{name}.log", core=self.core)
 
 
-def rows(bench: Bench, only: Sequence[str] = ()) -> Iterator[Row]:
+def rows(bench: Bench, only: Sequence[str] = ROWS) -> Iterator[Row]:
     """Train, and yield what each kind of data gave."""
-    pairs = bench.train("pairs")
-    yield row("the pairs alone", pairs)
-    backwards = bench.train("backwards", backwards=True)
+    pairs = {**_files("train"), "repeat": REPEAT}
+    noised = [pairs, {"text": "monolingual.{target}", "noised": True}]
+    if "pairs" in only:
+        yield row("the pairs alone", bench.train("pairs"))
+    if "noised" in only:
+        yield row("and noised text", bench.train("noised", corpora=noised))
+    if "continued" in only:
+        first = bench.train("first", corpora=noised, share=2 / 3)
+        second = bench.train("continued", share=1 / 3, settings=[f"model.start_from.whole={first}"])
+        yield row("and noised text, then the pairs alone", first, second)
     for name, title, options in (
-        ("beam", "back-translated, beam", ()),
-        ("samples", "back-translated, `--sample`", ("--sample",)),
+        ("beam", "and back-translated text, beam", ()),
+        ("samples", "and back-translated text, `--sample`", ("--sample",)),
     ):
-        if not only or name in only:
-            made = bench.back_translations(name, backwards, *options)
-            corpora = [{**_files("train"), "repeat": REPEAT}, {"tsv": str(made), "tagged": True}]
-            yield row(title, bench.train(f"with-{name}", corpora=corpora))
-    if not only or "diversified" in only:
-        yield row("diversified", bench.train("diversified", str(bench.diversified((pairs, backwards)))))
+        if name in only:
+            made = bench.back_translations(name, bench.train("backwards", backwards=True), *options)
+            yield row(title, bench.train(f"with-{name}", corpora=[pairs, {"tsv": str(made), "tagged": True}]))
+    if "diversified" in only:
+        runs = bench.train("pairs"), bench.train("backwards", backwards=True)
+        yield row("and their translations (diversified)", bench.train("diversified", str(bench.diversified(runs))))
 
 
-def row(name: str, run: Path) -> Row:
-    """Read what a training has written."""
-    manifest, test = (json.loads((run / file).read_text(encoding="utf-8")) for file in ("manifest.json", "test.json"))
-    (scores,) = test.values()
-    cost, records = manifest["cost"], map(json.loads, (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
-    passes = max(record["epoch"] for record in records if "epoch" in record)
+def row(name: str, *runs: Path) -> Row:
+    """Read what a training has written, or several, one after the other: the scores are those of the last."""
+    (scores,) = json.loads((runs[-1] / "test.json").read_text(encoding="utf-8")).values()
+    costs = [json.loads((run / "manifest.json").read_text(encoding="utf-8"))["cost"] for run in runs]
+    passes = sum(map(_passes, runs))
     bleu, chrf = (scores[metric]["score"] for metric in ("bleu", "chrf2"))
-    return Row(name, passes, cost["tokens"], cost["seconds"] / 60, bleu, chrf)
+    return Row(name, passes, sum(c["tokens"] for c in costs), sum(c["seconds"] for c in costs) / 60, bleu, chrf)
+
+
+def _passes(run: Path) -> float:
+    """Return how often a training has read its corpus."""
+    records = map(json.loads, (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
+    return max(float(record["epoch"]) for record in records if "epoch" in record)
 
 
 def table(found: Sequence[Row]) -> Iterator[str]:
@@ -146,17 +163,17 @@ def _finished(run: Path) -> bool:
 
 def main() -> None:
     """Train, and print or write the table."""
-    parser = argparse.ArgumentParser(description="Synthetic pairs beside real ones.")
+    parser = argparse.ArgumentParser(description="Monolingual text and translations beside pairs.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("work", type=Path)
     parser.add_argument("--source", default="en")
     parser.add_argument("--target", default="vi")
-    parser.add_argument("--tokens", type=int, default=6_000_000)
+    parser.add_argument("--tokens", type=int, default=3_000_000)
     parser.add_argument("--core", type=int, help="bind to this core, with one thread")
-    parser.add_argument("--only", nargs="+", default=[], choices=("beam", "samples", "diversified"))
+    parser.add_argument("--only", nargs="+", default=ROWS, choices=ROWS)
     parser.add_argument("--write", action="store_true", help="write the table into docs/more-data.md")
     options = parser.parse_args()
-    if options.only and options.write:
+    if set(options.only) != set(ROWS) and options.write:
         parser.error("--write needs all rows; leave out --only")
     options.work.mkdir(parents=True, exist_ok=True)
     bench = Bench(

@@ -12,3 +12,5 @@ def test_a_row_shows_passes_cost_and_scores(tmp_path):
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     *_, line = table([row("the pairs alone", tmp_path)])
     assert line == "| the pairs alone | 25.0 | 6.0 | 16 | 15.2 | 34.7 |"
+    *_, line = table([row("twice", tmp_path, tmp_path)])
+    assert line == "| twice | 50.0 | 12.0 | 31 | 15.2 | 34.7 |"

@@ -10,7 +10,7 @@ from tests.jobs.test_calibrate import ASSIGNMENTS, half_right
 from tests.tiny import Trained, dragoman, recipe, refusal
 
 from dragoman.data.corpus import Pair, read_pairs
-from dragoman.data.settings import PhrasebookSettings
+from dragoman.data.corpus_settings import PhrasebookSettings
 from dragoman.errors import InputError
 from dragoman.inference.confidence.calibration import FILE
 from dragoman.jobs.calibrate import PICTURE, check_unseen, dev_pairs

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from dragoman.data.corpus import Pair, corpus_files, first_of_each_direction, is_kept, read_pairs, require_documents
-from dragoman.data.settings import DataSettings, HoldOutSettings
+from dragoman.data.corpus_settings import HoldOutSettings
+from dragoman.data.settings import DataSettings
 from dragoman.errors import CorpusError, InputError
 from dragoman.settings import parse
 from dragoman.text.links import parse_links

@@ -5,14 +5,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.data.settings import (
-    DataSettings,
-    JsonSettings,
-    LinesSettings,
-    MonolingualSettings,
-    PhrasebookSettings,
-    TsvSettings,
-)
+from dragoman.data.settings import DataSettings
 from dragoman.errors import SettingsError
 from dragoman.settings import Settings, dump, parse, read_yaml
 
@@ -28,28 +21,6 @@ def data(*train: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return {"source": "en", "target": "fr", "train": list(train), "dev": [{"tsv": "dev.tsv"}], **changes}
 
 
-def test_a_corpus_is_known_by_its_keys() -> None:
-    train = parse(
-        DataSettings,
-        data(
-            {"source": "a.en", "target": "a.fr", "repeat": 2},
-            {"tsv": "a.tsv"},
-            {"jsonl": "a.jsonl"},
-            {"json": "a.jsonl"},
-            {"phrasebook": "train", "pairs": 10},
-            {"text": "a.txt"},
-        ),
-    ).train
-    assert [type(corpus) for corpus in train] == [
-        LinesSettings,
-        TsvSettings,
-        JsonSettings,
-        JsonSettings,
-        PhrasebookSettings,
-        MonolingualSettings,
-    ]
-
-
 def test_settings_survive_a_file(tmp_path: Path) -> None:
     table = data(
         {"source": "a.en", "target": "a.fr", "repeat": 2},
@@ -58,6 +29,7 @@ def test_settings_survive_a_file(tmp_path: Path) -> None:
         {"source": "a.en", "target": "a.fr", "documents": "blank lines", "links": "a.links"},
         {"source": "a.en", "target": "a.fr", "documents": "a.ids"},
         {"text": "a.txt"},
+        {"text": "a.txt", "noised": True},
         {"phrasebook": "train", "pairs": 10, "seed": 3},
         filters={"max_words": None, "drop_duplicates": True},
         root="/corpora",
@@ -148,9 +120,29 @@ def test_one_direction_has_no_tags() -> None:
     )
 
 
+NOISED = {"text": "news.{target}", "noised": True}
+
+
+def test_noised_text_is_of_the_target_language_and_no_direction() -> None:
+    found = parse(DataSettings, data({"tsv": "a"}, NOISED))
+    assert found.pairs == found.train[:1] and found.directions.trained == (("en", "fr"),)
+    assert found.direction(found.train[1]) == ("fr", "fr")
+    assert found.place(Path("news.{source}"), found.train[1]) == Path("news.fr")
+    many = parse(DataSettings, several({**EN_FR, "both_ways": True}, EN_DE, {**NOISED, "languages": ["en", "en"]}))
+    assert many.directions.trained == (("en", "fr"), ("fr", "en"), ("en", "de"))
+    assert many.direction(many.train[2]) == ("en", "en")
+
+
 @pytest.mark.parametrize(
     ("table", "message"),
     [
+        (data(NOISED), r"`data\.train\.0\.noised` works only beside a training corpus of pairs; add one"),
+        (data({"tsv": "a", "noised": True}), r"section `data\.train\.0`, has no setting `noised`"),
+        (
+            several(EN_FR, {**NOISED, "languages": ["en", "en"]}),
+            r"`data\.train\.1` is from `en` to `en`, but no corpus in `data\.train` is into `en`",
+        ),
+        (several(EN_FR, {**NOISED, "languages": ["en", "fr"]}), r"name it twice, such as `languages: \[en, en\]`"),
         (
             several({"tsv": "a"}),
             r"`data\.train\.0` does not say which languages it has; add `languages: .*\(en, fr, de\)",

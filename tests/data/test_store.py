@@ -13,13 +13,14 @@ from tests.slow import some
 from dragoman.data import encode
 from dragoman.data import store as module
 from dragoman.data.corpus import read_pairs
+from dragoman.data.corpus_settings import TsvSettings
 from dragoman.data.encode import Encoders
-from dragoman.data.settings import DataSettings, FilterSettings, TsvSettings
+from dragoman.data.settings import DataSettings, FilterSettings
 from dragoman.data.store import PAIRS, Store, build_store, fingerprints
 from dragoman.errors import CorpusError
 from dragoman.settings import parse
 from dragoman.text import CharactersSettings, Codec, learn_codecs
-from dragoman.text.tags import SYNTHETIC
+from dragoman.text.tags import NOISED, SYNTHETIC
 
 
 @pytest.fixture
@@ -322,6 +323,26 @@ def test_sources_of_a_tagged_corpus_start_with_the_tag_alone(data: DataSettings,
     for index in tagged:
         assert store.pair(index)[0].tolist() == [tag, *codecs[0].encode(store.text(index)[0])]
         assert tag not in store.pair(index)[1]
+
+
+def test_noised_text_is_stored_as_it_is_and_no_word_alignment_is_learned_from_it(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("a cat\tun chat\na dog\tun chien\n" * 10, encoding="utf-8")
+    (tmp_path / "news.fr").write_text("un chat dort\n", encoding="utf-8")
+    table = {"source": "en", "target": "fr", "root": tmp_path, "dev": [{"tsv": "a.tsv"}]}
+    corpora = [{"tsv": "a.tsv"}, {"text": "news.{target}", "noised": True}]
+    plain, noised = (parse(DataSettings, table | {"train": corpora[:count]}) for count in (1, 2))
+    pairs = [pair[:2] for corpus in noised.train for pair in read_pairs(corpus, noised)]
+    codecs = learn_codecs(CharactersSettings(joint=True), lambda: pairs, noised.tag_pieces)
+    assert codecs[0].pieces(codecs[0].special.tags) == [NOISED]
+    alone, both = (
+        build_store(tmp_path / "cache", one, one.train, codecs=codecs, align=True)[0] for one in (plain, noised)
+    )
+    assert len(both) == len(alone) + 1 and alone.links(0) is not None
+    for index in range(len(alone)):
+        assert both.links(index).tolist() == alone.links(index).tolist()
+    assert both.links(len(alone)) is None
+    source, target = (side.tolist() for side in both.pair(len(alone)))
+    assert source == [*codecs[0].special.tags, *target] and both.text(len(alone)) == ("un chat dort",) * 2
 
 
 def test_the_tag_of_a_language_comes_before_that_of_synthetic_sources(tmp_path: Path) -> None:

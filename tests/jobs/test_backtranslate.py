@@ -11,7 +11,7 @@ import pytest
 from tests.tiny import Trained, edited, recipe
 
 from dragoman.data.corpus import read_pairs
-from dragoman.data.settings import TsvSettings
+from dragoman.data.corpus_settings import TsvSettings
 from dragoman.errors import InputError, RunError, SettingsError
 from dragoman.inference.translator import Translator
 from dragoman.jobs import translate_corpus

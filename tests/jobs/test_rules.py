@@ -77,6 +77,20 @@ LOOP = ["model.input_feeding=true"]
             ["`training.guided`", "head"],
         ),
         ("rnn", ["data.dev.0.tagged=true"], ["`data.dev.0.tagged: true`", "training corpora"]),
+        ("transformer", ["data.noise=0.2"], ["`data.noise: 0.2`", "`noised: true`"]),
+        (
+            "transformer",
+            ["data.train=[{phrasebook: train, pairs: 9}, {text: a, noised: true}]", "data.joined=0.3"],
+            ["`data.joined: 0.3`", "tag", "noised"],
+        ),
+        (
+            "rnn",
+            [
+                "data.train=[{phrasebook: train, pairs: 9}, {text: a, noised: true}]",
+                "text={kind: words, unknown: positional}",
+            ],
+            ["`data.train.1.noised: true`", "`text.unknown: positional`"],
+        ),
         ("decoder_only", ["data.train.0.tagged=true"], ["`data.train.0.tagged: true`", "translation models"]),
         ("masked_lm", ["text.right_to_left=true"], ["`text.right_to_left: true`", "translation models"]),
         (

@@ -274,6 +274,15 @@ def test_a_tag_that_the_other_vocabulary_lacks_is_refused(trained: Trained, tmp_
     assert not (tmp_path / "run").exists()
 
 
+def test_noised_text_needs_a_tag_that_the_other_vocabulary_may_lack(trained: Trained, tmp_path: Path) -> None:
+    run = trained("transformer")
+    (tmp_path / "news").write_text("Tôi yêu mèo.\n", encoding="utf-8")
+    corpora = f"data.train=[{{phrasebook: train, pairs: 300}}, {{text: {tmp_path / 'news'}, noised: true}}]"
+    with pytest.raises(TextError, match=r"no tag of noised sources.*`noised: true`.*start without that run"):
+        started(tmp_path, f"model.start_from.whole={run}", corpora)
+    assert not (tmp_path / "run").exists()
+
+
 def test_marks_of_terms_that_the_other_vocabulary_lacks_are_refused(trained: Trained, tmp_path: Path) -> None:
     run = trained("transformer")
     with pytest.raises(TextError, match=r"no marks of terms.*`text\.glossary`.*start without that run"):

@@ -14,6 +14,7 @@ from dragoman.classification.settings import ClassifierRecipe
 from dragoman.data.checksums import Checksums
 from dragoman.data.collate import Ids
 from dragoman.data.corpus import is_kept
+from dragoman.data.corpus_settings import HoldOutSettings
 from dragoman.data.labelled import (
     DocumentStream,
     Labelled,
@@ -23,7 +24,6 @@ from dragoman.data.labelled import (
     labels_of,
     read_labelled,
 )
-from dragoman.data.settings import HoldOutSettings
 from dragoman.errors import CorpusError
 from dragoman.interfaces import Batch, Loss
 from dragoman.jobs.checks import check_machine, check_recipe

@@ -7,13 +7,8 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from dragoman.data.directions import Direction
-from dragoman.data.findings import Finding, LineFault, Report, refuse
-from dragoman.data.lines import not_a_file, read_chunks, read_lines, read_rows, without_mark
-from dragoman.data.links import spaced
-from dragoman.data.settings import (
+from dragoman.data.corpus_settings import (
     CorpusSettings,
-    DataSettings,
     HoldOutSettings,
     JsonSettings,
     LinesSettings,
@@ -22,6 +17,11 @@ from dragoman.data.settings import (
     TmxSettings,
     TsvSettings,
 )
+from dragoman.data.directions import Direction
+from dragoman.data.findings import Finding, LineFault, Report, refuse
+from dragoman.data.lines import not_a_file, read_chunks, read_lines, read_rows, without_mark
+from dragoman.data.links import spaced
+from dragoman.data.settings import DataSettings
 from dragoman.errors import CorpusError, number_of, shorten
 from dragoman.json_files import parse_json
 from dragoman.regular_files import NotAFileError, require_file

@@ -1,225 +1,25 @@
 """Settings of the corpora that a run reads."""
 
 import re
-from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated
 
-from pydantic import AliasChoices, Field, WrapValidator, model_validator
+from pydantic import Field, model_validator
 
+from dragoman.data.corpus_settings import (
+    BaseCorpusSettings,
+    CorpusSettings,
+    MonolingualSettings,
+    PhrasebookSettings,
+    corpus_tags,
+)
 from dragoman.data.directions import Direction, Directions
 from dragoman.settings import Settings
 from dragoman.text.frames import near, shortened
-from dragoman.text.tags import SYNTHETIC, tag_pieces
+from dragoman.text.tags import tag_pieces
 
 Language = Annotated[str, Field(min_length=1)]
-
-
-class HoldOutSettings(Settings):
-    """Splits a corpus that has no dev part: some source sentences are held out, each with all its translations.
-
-    If the corpus has documents, whole documents are held out.
-    """
-
-    modulo: int = Field(default=50, ge=2)
-    """One in N source sentences (or documents) is held out, chosen by a hash of the sentence (or of the document's name)."""
-    keep: Literal["rest", "held"]
-    """Which part to use: `rest` for training, `held` for dev or test."""
-
-
-class BaseCorpusSettings(Settings):
-    """What all corpora have in common: which part is taken, and how often."""
-
-    documents_hint: ClassVar[str] = "a corpus that has documents"
-    """What to set in `data` for a corpus with documents."""
-
-    repeat: int = Field(default=1, ge=1)
-    """How many times each pair is seen in an epoch."""
-    hold_out: HoldOutSettings | None = None
-    """Use only a part of the corpus."""
-    first: int | None = Field(default=None, ge=1)
-    """Use only the first N pairs (after `hold_out`); by default all."""
-    tagged: bool = False
-    """Put a reserved token at the start of each source, which tells the model that a machine wrote it, as after
-    `dragoman backtranslate` (Caswell et al. 2019). Translation never uses it."""
-    languages: tuple[str, str] | None = None
-    """Source and target language, of those in `data.languages`; by default `data.source` and `data.target`."""
-    both_ways: bool = False
-    """Use every pair in both directions: first the whole corpus as it is, then with its sides swapped."""
-
-    @property
-    def what(self) -> dict[str, Any]:
-        """Return what determines the pairs besides the files, ready for JSON; as before there were several languages."""
-        added = {name for name in ("languages", "both_ways", "tagged") if not getattr(self, name)}
-        return self.model_dump(mode="json", exclude=added)
-
-    @property
-    @abstractmethod
-    def paths(self) -> list[Path]:
-        """Files that the corpus is read from; those below `data.root` are relative."""
-
-    @property
-    def has_documents(self) -> bool:
-        """Return whether the corpus has documents."""
-        return False
-
-
-class LinesSettings(BaseCorpusSettings):
-    """Two files, aligned line by line."""
-
-    documents_hint = "`documents: blank lines`, or `documents:` with a file of names"
-
-    source: Path
-    """Source sentences: plain text, .gz, .xz or .zst."""
-    target: Path
-    """Target sentences."""
-    documents: Literal["blank lines"] | Path | None = None
-    """Where documents begin: after `blank lines` (blank in both files), or given by a third file whose line n begins with
-    the name of the document of pair n."""
-    links: Path | None = None
-    """Word alignments: a third file of links `i-j` or `ipj` (source-target, counted from 0)."""
-
-    @property
-    def paths(self) -> list[Path]:
-        """Source, target and, where the corpus has them, documents and links."""
-        documents = None if self.documents == "blank lines" else self.documents
-        return [path for path in (self.source, self.target, documents, self.links) if path is not None]
-
-    @property
-    def has_documents(self) -> bool:
-        """Return whether the corpus has documents."""
-        return self.documents is not None
-
-
-class TsvSettings(BaseCorpusSettings):
-    """A file with tab-separated columns."""
-
-    documents_hint = "`document:` with the number of a column"
-
-    tsv: Path
-    """The file: plain text, .gz, .xz or .zst."""
-    columns: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]] = (0, 1)
-    """Columns of source and target, counted from 0."""
-    document: int | None = Field(default=None, ge=0)
-    """Column with the name of the document that a pair is from."""
-
-    @property
-    def paths(self) -> list[Path]:
-        """The one file."""
-        return [self.tsv]
-
-    @property
-    def has_documents(self) -> bool:
-        """Return whether the corpus has documents."""
-        return self.document is not None
-
-
-class JsonSettings(BaseCorpusSettings):
-    """A file with one JSON object per line; the object, or the one in its field `translation`, holds both sentences."""
-
-    documents_hint = "`document:` with the name of a field"
-
-    jsonl: Path = Field(validation_alias=AliasChoices("jsonl", "json"))
-    """The file: plain text, .gz, .xz or .zst."""
-    fields: tuple[str, str] | None = None
-    """Fields of source and target; by default the codes of the languages."""
-    document: str | None = None
-    """Field with the name of the document that a pair is from."""
-
-    @property
-    def paths(self) -> list[Path]:
-        """The one file."""
-        return [self.jsonl]
-
-    @property
-    def has_documents(self) -> bool:
-        """Return whether the corpus has documents."""
-        return self.document is not None
-
-
-class TmxSettings(BaseCorpusSettings):
-    """A translation memory in TMX: its units that have both languages."""
-
-    tmx: Path
-    """The file: plain, .gz, .xz or .zst."""
-
-    @property
-    def paths(self) -> list[Path]:
-        """The one file."""
-        return [self.tmx]
-
-
-class MonolingualSettings(BaseCorpusSettings):
-    """Sentences of one language, one per line, for language models; each is its own translation."""
-
-    text: Path
-    """The file: plain text, .gz, .xz or .zst."""
-
-    @property
-    def paths(self) -> list[Path]:
-        """The one file."""
-        return [self.text]
-
-
-class PhrasebookSettings(BaseCorpusSettings):
-    """The built-in corpus: English with Vietnamese or French, or one of them alone."""
-
-    phrasebook: Literal["train", "dev", "test", "compositional"]
-    """The split."""
-    pairs: int = Field(ge=1)
-    """Number of sentence pairs."""
-    seed: int = 1
-    """Random seed that selects the sentences."""
-
-    @property
-    def paths(self) -> list[Path]:
-        """Its words and its grammar, which come with the program."""
-        return sorted(path for path in (Path(__file__).parent / "phrasebook").iterdir() if path.is_file())
-
-    @property
-    def name(self) -> str:
-        """Name of the corpus for messages."""
-        return f"phrasebook {self.phrasebook}"
-
-
-KINDS: dict[str, type[BaseCorpusSettings]] = {
-    "tsv": TsvSettings,
-    "jsonl": JsonSettings,
-    "json": JsonSettings,
-    "tmx": TmxSettings,
-    "phrasebook": PhrasebookSettings,
-    "text": MonolingualSettings,
-    "source": LinesSettings,
-    "target": LinesSettings,
-}
-"""The setting by which each kind of corpus is recognised."""
-
-
-def _choose(value: Any, handler: Callable[[Any], Any]) -> Any:
-    """Validate a corpus as the kind that its keys name, so that what is wrong with it is said in the terms of that kind."""
-    if not isinstance(value, dict):
-        return handler(value)
-    for key, kind in KINDS.items():
-        if key in value:
-            return kind.model_validate(value)
-    given = f"`{'`, `'.join(map(str, value))}`" if value else "nothing"
-    raise ValueError(
-        "a corpus is given by `source` and `target`, by `tsv`, by `jsonl`, by `tmx`, by `text` or by `phrasebook`, but one has "
-        f"{given}"
-    )
-
-
-CorpusSettings = Annotated[
-    LinesSettings | TsvSettings | JsonSettings | TmxSettings | MonolingualSettings | PhrasebookSettings,
-    WrapValidator(_choose),
-]
-"""One corpus; its keys name its kind."""
-
-
-def corpus_tags(corpus: BaseCorpusSettings) -> tuple[str, ...]:
-    """Return the tags of the sources of a corpus, besides that of a language."""
-    return (SYNTHETIC,) if corpus.tagged else ()
 
 
 class FilterSettings(Settings):
@@ -261,6 +61,10 @@ class DataSettings(Settings):
     """Share of the training pairs that are joined with another, drawn anew in every epoch: two sources, and their targets, one
     after the other (Nguyen et al. 2021; Kondo et al. 2021). Teaches a model of short sentences to translate longer ones."""
 
+    noise: float = Field(default=0.35, gt=0, lt=1)
+    """Share of the tokens that the sources of corpora with `noised: true` lack: stretches of them are replaced by one token each,
+    drawn anew in every epoch (text infilling: Lewis et al. 2020; the share is that of Liu et al. 2020)."""
+
     @model_validator(mode="after")
     def _check(self) -> "DataSettings":
         for name in ("source", "target"):
@@ -290,15 +94,21 @@ class DataSettings(Settings):
     @property
     def directions(self) -> Directions:
         """Return the directions of the training corpora."""
-        every = [direction for corpus in self.train for direction in self.directions_of(corpus)]
+        every = [direction for corpus in self.pairs for direction in self.directions_of(corpus)]
         if not self.train and self.source is not None:
             targets = self.languages if self.target is None else (self.target,)
             every = [(self.source, target) for target in targets if target != self.source]
         return Directions(tuple(dict.fromkeys(every)), self.tagged)
 
+    @property
+    def pairs(self) -> tuple[CorpusSettings, ...]:
+        """Return the training corpora that have translations."""
+        return tuple(corpus for corpus in self.train if not corpus.is_noised)
+
     def direction(self, corpus: BaseCorpusSettings) -> Direction:
-        """Return the languages of a corpus, source first."""
-        return corpus.languages or (self.source or "", self.target or "")
+        """Return the languages of a corpus, source first; those of a noised one are both that of its text."""
+        source, target = self.source or "", self.target or ""
+        return corpus.languages or (target if corpus.is_noised else source, target)
 
     def directions_of(self, corpus: BaseCorpusSettings) -> list[Direction]:
         """Return the directions in which a corpus is used: its own, and the opposite one if it is used in both."""
@@ -353,7 +163,9 @@ class DataSettings(Settings):
         if corpus.both_ways and source == target:
             raise ValueError(f"`{place}.both_ways` needs two languages, but both sides are `{source}`; remove it")
         self._check_phrasebook(place, corpus)
-        if self.tagged and isinstance(corpus, MonolingualSettings) and source != target:
+        if corpus.is_noised and not self.pairs:
+            raise ValueError(f"`{place}.noised` works only beside a training corpus of pairs; add one")
+        if (self.tagged or corpus.is_noised) and isinstance(corpus, MonolingualSettings) and source != target:
             raise ValueError(
                 f"`{place}` has text of one language; name it twice, such as `languages: [{source}, {source}]`"
             )
@@ -374,6 +186,7 @@ class DataSettings(Settings):
         """Raise ValueError for a corpus with a language that no training corpus has, or into one that none is into."""
         trained = self.directions
         for source, target in self.directions_of(corpus):
+            source = target if corpus.is_noised and target in trained.targets else source
             if not self.tagged and corpus.both_ways:
                 raise ValueError(
                     f"`{place}.both_ways` needs a training corpus that is used in both directions; set it there too, or remove it"

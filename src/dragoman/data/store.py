@@ -26,10 +26,11 @@ from dragoman.data.aligner import VERSION as ALIGNER_VERSION
 from dragoman.data.aligner import WordAligner, learn_aligner
 from dragoman.data.checksums import Checksums
 from dragoman.data.corpus import corpus_files, name_of, read_pairs
+from dragoman.data.corpus_settings import CorpusSettings, corpus_tags
 from dragoman.data.encode import ALONE, ROWS_PER_BATCH, Encoders, Row, encode_all, encode_rows
 from dragoman.data.filters import FilterSummary, PairFilter, mostly_dropped
 from dragoman.data.links import WordLinks
-from dragoman.data.settings import CorpusSettings, DataSettings, FilterSettings, corpus_tags
+from dragoman.data.settings import DataSettings, FilterSettings
 from dragoman.errors import CorpusError
 from dragoman.json_files import load_json
 from dragoman.text.codec import Codec
@@ -205,11 +206,9 @@ def fingerprints(
 
 
 def _learn_aligner(data: DataSettings, corpora: Sequence[CorpusSettings], filters: FilterSettings) -> WordAligner:
-    """Learn word alignments from the pairs that pass the filter."""
-    kept = PairFilter(filters)
-    return learn_aligner(
-        (pair.source, pair.target) for corpus in corpora for pair in kept.keep(read_pairs(corpus, data))
-    )
+    """Learn word alignments from the translations that pass the filter."""
+    kept, read = PairFilter(filters), [corpus for corpus in corpora if not corpus.is_noised]
+    return learn_aligner((pair.source, pair.target) for corpus in read for pair in kept.keep(read_pairs(corpus, data)))
 
 
 def _read_all(
@@ -226,7 +225,7 @@ def _read_all(
             follows = document is not None and document == pair.document
             document = pair.document
             links = pair.links
-            if links is None and aligner is not None:
+            if links is None and aligner is not None and not corpus.is_noised:
                 links = aligner.links(pair.source, pair.target)
             tags = (*tag_pieces([pair.to] if pair.to else []), *corpus_tags(corpus))
             between = Between(*(pair.languages or data.direction(corpus)))

@@ -13,6 +13,7 @@ from dragoman.data.buckets import Indices, Lengths, Members, batches, pools, spl
 from dragoman.data.collate import collate
 from dragoman.data.link_counts import LinkedPair
 from dragoman.data.links import TokenLinks, link_tokens
+from dragoman.data.noise import infilled
 from dragoman.data.sampling import sample_all
 from dragoman.data.store import Ids, Store
 from dragoman.data.variation import PLAIN, Couples, Variation, couples, merged
@@ -21,6 +22,7 @@ from dragoman.interfaces import Batch
 from dragoman.text.annotations import annotated
 from dragoman.text.codec import Codec
 from dragoman.text.frames import Frame
+from dragoman.text.tags import NOISED
 
 EncodedPair = tuple[Ids, Ids]
 """Ids of a source and a target sentence."""
@@ -73,9 +75,9 @@ class BatchStream(Iterator[Batch]):
     The batches are a function of the store, `tokens`, `seed` and `variation`: a stream moved to the `position` of another
     continues identically. The variation may tokenise the texts differently in each epoch (see `Codec.sample`), a pool at a
     time, so that batches are grouped by true lengths, put translations in the place of terms into some sources
-    (`data/annotations.py`), and join some pairs with another: the two sources and the two targets, one after the other, are one
-    pair, which still counts as two. The next batch is made in the background. `tokens` smaller than a sentence gives it a batch
-    of its own.
+    (`data/annotations.py`), hide parts of those that are tagged as noised (`data/noise.py`), and join some pairs with another:
+    the two sources and the two targets, one after the other, are one pair, which still counts as two. The next batch is made in
+    the background. `tokens` smaller than a sentence gives it a batch of its own.
     """
 
     def __init__(
@@ -91,8 +93,8 @@ class BatchStream(Iterator[Batch]):
     ) -> None:
         """Begin at the first batch; where sampling gives more than `bounds` (source, target) tokens, `Codec.encode` is used.
 
-        Nor do annotated sources or joined pairs have more than `bounds`, or than fit into a batch. Each sentence comes with the
-        `previous` ones before it in its document, which are never sampled or annotated.
+        Nor do annotated or noised sources or joined pairs have more than `bounds`, or than fit into a batch. Each sentence comes
+        with the `previous` ones before it in its document, which are never sampled, annotated or noised.
         """
         self.store = store
         self.codecs = codecs
@@ -181,6 +183,8 @@ class BatchStream(Iterator[Batch]):
         self._varied = self._sample(indices, epoch, pool) if any(self.variation.rates(epoch)) else {}
         if self.variation.annotated:
             self._varied |= self._annotate(indices, epoch, pool)
+        if self.variation.noise:
+            self._varied |= self._noise(indices, epoch, pool)
         source = np.concatenate([self.store.source_lengths[run.start : run.stop] for run in chosen])
         target = np.concatenate([self.store.target_lengths[run.start : run.stop] for run in chosen])
         for place, at in enumerate(indices.tolist() if self._varied else ()):
@@ -307,4 +311,19 @@ class BatchStream(Iterator[Batch]):
             ids = annotated(self.codecs[0], source.tolist(), texts[0], annotations=drawn)
             if bound is None or len(ids) <= bound:
                 found[at] = np.array(ids, np.int32), target
+        return found
+
+    def _noise(self, indices: Indices, epoch: int, pool: int) -> dict[int, EncodedPair]:
+        """Hide parts of the sources in one pool that are tagged as noised; seed, epoch and pool decide which."""
+        codec, bound, found = self.codecs[0], self.bounds[0], dict[int, EncodedPair]()
+        (tag,), rng = codec.tags([NOISED]), np.random.default_rng((self.seed, epoch, pool, 2))
+        for at in indices.tolist():
+            source, target = self._varied.get(at) or self.store.pair(at)
+            frame = codec.frame_of(source.tolist())
+            if tag in frame.before:
+                inside = source[len(frame.before) :]
+                noised = infilled(inside, self.variation.noise, mask=codec.special.mask, rng=rng)
+                ids = np.concatenate([source[: len(frame.before)], noised])
+                if bound is None or len(ids) <= bound:
+                    found[at] = ids, target
         return found

@@ -13,7 +13,7 @@ Couples = Int[np.ndarray, "couples 2"]
 
 @dataclass(frozen=True)
 class Variation:
-    """Subword sampling on each side, pairs that are joined to one, and translations of terms in sources."""
+    """Subword sampling on each side, pairs that are joined to one, translations of terms in sources, and noise in others."""
 
     source: float = 0.0
     """Rate of sampling (see `Codec.sample`); 0 for none."""
@@ -24,6 +24,8 @@ class Variation:
     """Share of the pairs that are joined with another."""
     annotated: float = 0.0
     """Share of the pairs in whose sources translations replace some terms."""
+    noise: float = 0.0
+    """Share of the tokens that are hidden in the sources with the tag of noised ones."""
 
     def rates(self, epoch: int) -> tuple[float, float]:
         """Return the rates of sampling in an epoch, counted from 0.

@@ -10,7 +10,8 @@ from typing import IO
 
 from dragoman.atomic import replacing
 from dragoman.data.corpus import Pair
-from dragoman.data.settings import DataSettings, LinesSettings
+from dragoman.data.corpus_settings import LinesSettings
+from dragoman.data.settings import DataSettings
 from dragoman.doctor.check import Check, Patient
 from dragoman.doctor.chunk import Chunk
 from dragoman.doctor.duplicates import Duplicates, Memory

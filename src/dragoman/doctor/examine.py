@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dragoman.data.corpus import Pair, name_of, read_pairs, require_files
+from dragoman.data.corpus_settings import CorpusSettings, LinesSettings
 from dragoman.data.findings import SEVERITIES, Collected, Finding, worst_first
-from dragoman.data.settings import CorpusSettings, DataSettings, LinesSettings
+from dragoman.data.settings import DataSettings
 from dragoman.doctor.check import Check, Patient
 from dragoman.doctor.chunk import Chunk, chunks
 from dragoman.doctor.duplicates import DUPLICATES, Memory

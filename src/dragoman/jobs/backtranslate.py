@@ -9,8 +9,8 @@ from typing import Any
 
 from dragoman.atomic import replacing_output
 from dragoman.data.corpus import Pair, read_pairs
+from dragoman.data.corpus_settings import MonolingualSettings
 from dragoman.data.filters import FilterSummary, PairFilter
-from dragoman.data.settings import MonolingualSettings
 from dragoman.errors import InputError, RunError, SettingsError
 from dragoman.inference.checks import lay_over, refuse_alternatives
 from dragoman.inference.translator import Translator

@@ -6,9 +6,9 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
+from dragoman.data.corpus_settings import PhrasebookSettings
 from dragoman.data.ledger import record, write_recorded
 from dragoman.data.phrasebook import Example, derive, split_words
-from dragoman.data.settings import PhrasebookSettings
 from dragoman.errors import DragomanError, RunError, SettingsError
 from dragoman.inference.attention_map import AttentionMap, with_words
 from dragoman.inference.translation import Translation

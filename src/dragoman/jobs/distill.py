@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.data.corpus import Pair, corpus_files
+from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.directions import Direction
 from dragoman.data.ledger import record
-from dragoman.data.settings import CorpusSettings, DataSettings
+from dragoman.data.settings import DataSettings
 from dragoman.errors import RunError, SettingsError
 from dragoman.inference.checks import lay_over
 from dragoman.inference.translation import Translation
@@ -224,8 +225,8 @@ def _corpora(teacher: Run, folder: Path) -> list[CorpusTranslation]:
 
 
 def _parts(data: DataSettings) -> Iterator[tuple[CorpusSettings, Direction]]:
-    """Yield each training corpus with its direction, twice if it is used in both."""
-    for corpus in data.train:
+    """Yield each training corpus of pairs with its direction, twice if it is used in both."""
+    for corpus in data.pairs:
         for direction in data.directions_of(corpus):
             yield corpus, direction
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from dragoman.atomic import write_text
 from dragoman.data.corpus import Pair, corpus_files
-from dragoman.data.settings import CorpusSettings, DataSettings
+from dragoman.data.corpus_settings import CorpusSettings
+from dragoman.data.settings import DataSettings
 from dragoman.errors import InputError, RunError
 from dragoman.inference.checks import lay_over, refuse_alternatives
 from dragoman.inference.translator import Translator
@@ -140,7 +141,7 @@ def _corpora(run: Run, number: int, data: DataSettings, *, folder: Path) -> list
         CorpusTranslation(
             partial(_sentences, corpus, data, swapped), folder.absolute() / f"{number}-{part}.jsonl", run.languages
         )
-        for part, corpus in enumerate(data.train, 1)
+        for part, corpus in enumerate(data.pairs, 1)
     ]
 
 
@@ -153,7 +154,7 @@ def _sentences(corpus: CorpusSettings, data: DataSettings, swapped: bool) -> Ite
 def _recipe(run: Run, made: Sequence[CorpusTranslation], data: DataSettings) -> Recipe:
     """Return the recipe of a run with the translations among its training corpora, and without duplicates."""
     table = run.recipe.model_dump(mode="json")
-    repeats = [corpus.repeat for corpus in data.train]
+    repeats = [corpus.repeat for corpus in data.pairs]
     table["data"]["train"] += [
         {"jsonl": str(corpus.path), "repeat": repeats[number % len(repeats)]} for number, corpus in enumerate(made)
     ]

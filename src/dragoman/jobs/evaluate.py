@@ -7,8 +7,8 @@ from itertools import groupby
 from pathlib import Path
 
 from dragoman.data.corpus import Pair, corpus_files, read_pairs
+from dragoman.data.corpus_settings import PhrasebookSettings
 from dragoman.data.ledger import write_recorded
-from dragoman.data.settings import PhrasebookSettings
 from dragoman.inference.translator import Translator
 from dragoman.jobs.validation import LanguageModelValidation
 from dragoman.machine.devices import choose_device

@@ -11,8 +11,8 @@ from typing import Any
 
 from dragoman.atomic import write_text
 from dragoman.data.corpus import read_pairs
+from dragoman.data.corpus_settings import PhrasebookSettings
 from dragoman.data.findings import Finding
-from dragoman.data.settings import PhrasebookSettings
 from dragoman.data.store import fingerprints
 from dragoman.doctor.examine import VERSION, Verdict, examine
 from dragoman.doctor.languages import identifier_missing, no_room

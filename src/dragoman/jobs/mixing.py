@@ -121,9 +121,9 @@ def files_of(data: DataSettings, *parts: str) -> list[Path]:
 
 
 def pairs_of(data: DataSettings, part: str) -> Iterator[Pair]:
-    """Yield the pairs of the corpora `train`, `dev` or `test` that the filters keep, without synthetic ones."""
+    """Yield the pairs of the corpora `train`, `dev` or `test` that the filters keep, without synthetic and noised ones."""
     for corpus in getattr(data, part):
-        if not corpus.tagged:
+        if not (corpus.tagged or corpus.is_noised):
             yield from sentences(corpus, data)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from dragoman.data.settings import LinesSettings
+from dragoman.data.corpus_settings import LinesSettings
 from dragoman.models.build import plugged
 from dragoman.models.capabilities import Capabilities, capabilities_of
 from dragoman.training.replicas import suitable_count
@@ -16,8 +16,8 @@ def model_of(recipe: Any) -> Capabilities:
 
 
 def linked(recipe: Any) -> list[bool]:
-    """Tell of each training corpus whether it has word alignments."""
-    return [isinstance(corpus, LinesSettings) and corpus.links is not None for corpus in recipe.data.train]
+    """Tell of each training corpus of pairs whether it has word alignments."""
+    return [isinstance(corpus, LinesSettings) and corpus.links is not None for corpus in recipe.data.pairs]
 
 
 def splittable(recipe: Any) -> bool:

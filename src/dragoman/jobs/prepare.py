@@ -8,7 +8,7 @@ from typing import Any
 
 from dragoman.data.checksums import Checksums
 from dragoman.data.corpus import corpus_files, read_pairs, require_documents
-from dragoman.data.settings import CorpusSettings
+from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.unknown import learn_dictionary
 from dragoman.errors import RunError, SettingsError
 from dragoman.jobs.auto import settle, settle_as

@@ -271,7 +271,7 @@ TEXT = (
     Rule(
         "data.joined",
         lambda recipe, _: not recipe.data.tag_pieces,
-        "does not work where sources begin with a tag, of their language or for being synthetic",
+        "does not work where sources begin with a tag, of their language or for being synthetic or noised",
     ),
     Rule(
         "data.joined",
@@ -301,13 +301,24 @@ TEXT = (
     *(
         Rule(f"data.{part}.*.{name}", lambda *_: False, "works only for training corpora")
         for part in ("dev", "test")
-        for name in ("repeat", "tagged")
+        for name in ("repeat", "tagged", "noised")
     ),
-    Rule("data.train.*.tagged", _can("translates"), "works only for translation models, which read a source"),
+    *(
+        rule
+        for name in ("tagged", "noised")
+        for rule in (
+            Rule(f"data.train.*.{name}", _can("translates"), "works only for translation models, which read a source"),
+            Rule(
+                f"data.train.*.{name}",
+                lambda recipe, _: getattr(recipe.text, "unknown", "plain") == "plain",
+                "would move the source words that `text.unknown: positional` counts",
+            ),
+        )
+    ),
     Rule(
-        "data.train.*.tagged",
-        lambda recipe, _: getattr(recipe.text, "unknown", "plain") == "plain",
-        "would move the source words that `text.unknown: positional` counts",
+        "data.noise",
+        lambda recipe, _: any(corpus.is_noised for corpus in recipe.data.train),
+        "works only with a training corpus of text that is `noised: true`",
     ),
     Rule(
         "text.unknown",

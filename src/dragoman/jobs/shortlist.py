@@ -35,7 +35,7 @@ def make_shortlist(folder: Path, *, likely: int = 50, frequent: int = 100, pairs
     output_layer(run.load_model(cpu), str(folder))
     data = run.recipe.data
     pair_filter = PairFilter(data.filters)
-    read = (pair for corpus in data.train for pair in pair_filter.keep(read_pairs(corpus, data)))
+    read = (pair for corpus in data.pairs for pair in pair_filter.keep(read_pairs(corpus, data)))
     encoded = [(run.source.encode(pair.source), run.target.encode(pair.target)) for pair in islice(read, pairs)]
     sizes, padding = (len(run.source), len(run.target)), (run.source.special.pad, run.target.special.pad)
     table = torch.from_numpy(likely_targets(encoded, sizes, likely, padding=padding))

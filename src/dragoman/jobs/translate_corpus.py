@@ -14,9 +14,10 @@ from typing import Any, BinaryIO
 from dragoman.atomic import write_text
 from dragoman.data.checksums import Checksums
 from dragoman.data.corpus import Pair, corpus_files, read_pairs
+from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.filters import PairFilter
 from dragoman.data.lines import COMPRESSED
-from dragoman.data.settings import CorpusSettings, DataSettings
+from dragoman.data.settings import DataSettings
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import InputError, RunError, SettingsError
 from dragoman.inference.translation import Translation

@@ -8,7 +8,8 @@ from typing import Any
 import yaml
 from pydantic import Field, PrivateAttr, model_validator
 
-from dragoman.data.settings import BaseCorpusSettings, DataSettings, JsonSettings
+from dragoman.data.corpus_settings import BaseCorpusSettings, JsonSettings
+from dragoman.data.settings import DataSettings
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import SettingsError, shorten
 from dragoman.models.build import ModelChoice

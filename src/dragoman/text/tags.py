@@ -16,6 +16,9 @@ _TAG = re.compile(r"<to (\S+)>")
 SYNTHETIC = "<synthetic source>"
 """The tag of sources that a model wrote, after that of the language: tagged back-translation (Caswell et al. 2019)."""
 
+NOISED = "<noised source>"
+"""The tag of sources that are sentences of the target language with words missing (`data/noise.py`)."""
+
 MARKS = ("<begin translation>", "<end translation>")
 """What stands before and after a translation in a source, which takes the place of a term (`text/annotations.py`)."""
 
@@ -50,7 +53,7 @@ def is_tag(piece: str) -> bool:
     >>> is_tag(SYNTHETIC), is_tag("<to fr>"), is_tag("<s>")
     (True, True, False)
     """
-    return piece in (SYNTHETIC, *MARKS) or language_of(piece) is not None
+    return piece in (SYNTHETIC, NOISED, *MARKS) or language_of(piece) is not None
 
 
 def refusal(piece: str, known: Mapping[str, int]) -> str:
@@ -60,6 +63,11 @@ def refusal(piece: str, known: Mapping[str, int]) -> str:
         return (
             "the vocabulary has no marks of terms, because it is that of another run; remove `text.glossary`, or start without "
             "that run"
+        )
+    if piece == NOISED:
+        return (
+            "the vocabulary has no tag of noised sources, because it is that of another run; remove the corpora with "
+            "`noised: true`, or start without that run"
         )
     if language is None:
         return (
