@@ -30,8 +30,9 @@ demo: setup  ## train on the built-in phrasebook, evaluate, translate; writes ru
 atlas: setup  ## train every kind of attention and write docs/atlas; EVBNEWS=folder adds EVBNews; resumes
 	$(BIN)/python -m benchmarks.atlas $(if $(EVBNEWS),--evbnews "$(EVBNEWS)")
 
-bench: $(VENV)/.developing  ## measure beside peers and write docs/benchmarks.md; PART=train, DATA=folder of Multi30k; resumes
-	$(BIN)/python -m benchmarks.speed $(if $(PART),--part $(PART)) $(if $(DATA),--data "$(DATA)") $(OPTIONS)
+bench: $(VENV)/.developing  ## measure beside peers; PART=train, DATA=folder of Multi30k; PART=quality takes files with FROM=en TO=vi
+	$(BIN)/python -m $(if $(FROM),benchmarks.quality --files "$(DATA)" --from $(FROM) --to $(TO) --work .bench/quality,benchmarks.speed \
+	  $(if $(PART),--part $(PART)) $(if $(DATA),--data "$(DATA)")) $(OPTIONS)
 
 test: $(VENV)/.developing  ## pass every check: format, lint, types, tests, doctests
 	$(MAKE) --jobs 2 lint site

@@ -1,4 +1,8 @@
-"""Train the sweep behind `auto` and write docs/quality.md: `python -m benchmarks.quality --parallel FOLDER`."""
+"""Train the sweep behind `auto` and write docs/quality.md: `python -m benchmarks.quality --parallel FOLDER`.
+
+With `--files FOLDER --from en --to vi`, `auto` and other toolkits are compared on one's own files instead, laid out as for the
+recipe own-files.
+"""
 
 import argparse
 import json
@@ -6,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.quality.page import PAGE, write_page
-from benchmarks.quality.plan import chosen, jobs
+from benchmarks.quality.page import OF_OWN_FILES, PAGE, write_page
+from benchmarks.quality.plan import chosen, jobs, own_plan
 from benchmarks.schedule import ROOT, work_through
 
 from dragoman.atomic import write_text
@@ -20,13 +24,16 @@ def main(arguments: list[str] | None = None) -> int:
     """Train what has no result yet, and add the results; return the exit code."""
     options = _options(arguments)
     known = _known(options.results)
+    own = options.files is not None
+    planned = own_plan(options.source, options.target, options.minutes) if own else None
+    folder, option = (options.files, "--files") if own else (options.parallel, "--parallel")
     try:
-        wanted = chosen(list(jobs(options.parallel.resolve(), options.work, earlier=known)), options.only)
+        wanted = chosen(list(jobs(folder.resolve(), options.work, earlier=known, planned=planned)), options.only)
     except DragomanError as error:
         print(f"quality: {error}", file=sys.stderr)
         return 2
-    if not options.parallel.is_dir():
-        print(f"quality: there is no folder {options.parallel}; give the corpora's with --parallel", file=sys.stderr)
+    if not folder.is_dir():
+        print(f"quality: there is no folder {folder}; give the corpora's with {option}", file=sys.stderr)
         return 2
     stopped, refused = False, dict[str, str]()
     for threads in sorted({job.threads for job in wanted}):
@@ -41,7 +48,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"quality: {name} has no result: {sentence}", file=sys.stderr)
     options.results.parent.mkdir(parents=True, exist_ok=True)
     write_text(options.results, json.dumps(list(known.values()), indent=1, ensure_ascii=False) + "\n")
-    write_page(list(jobs(options.parallel, options.work, earlier={})), known, options.page)
+    shown = list(jobs(folder.resolve(), options.work, earlier={}, planned=planned))
+    write_page(shown, known, options.page, words=OF_OWN_FILES if own else None)
     print(f"Wrote {options.results} and {options.page}")
     return 130 if stopped else 1 if refused else 0
 
@@ -60,16 +68,31 @@ def _known(path: Path) -> dict[str, dict[str, Any]]:
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.quality", description=__doc__)
-    parser.add_argument("--parallel", type=Path, required=True, help="folder of the corpora")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.quality",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    given = parser.add_mutually_exclusive_group(required=True)
+    given.add_argument("--parallel", type=Path, help="folder of the corpora of the sweep")
+    given.add_argument("--files", type=Path, help="folder with train.SOURCE, train.TARGET, dev.SOURCE and dev.TARGET")
+    parser.add_argument("--from", dest="source", metavar="SOURCE", help="with --files: code of the source language")
+    parser.add_argument("--to", dest="target", metavar="TARGET", help="with --files: code of the target language")
+    parser.add_argument("--minutes", type=float, nargs="+", default=[15, 30, 60], help="with --files: times to train")
     parser.add_argument("--work", type=Path, default=Path("runs/quality"), help="where trainings are kept")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="the file of results")
-    parser.add_argument("--page", type=Path, default=PAGE, help="the page")
+    parser.add_argument("--results", type=Path, help="the file of results; with --files by default WORK/own.json")
+    parser.add_argument("--page", type=Path, help="the page; with --files by default WORK/own.md")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="only these corpora or variants")
     parser.add_argument(
         "--cores", type=int, default=2, help="cores to use: with 2, two trainings of one thread at once"
     )
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    own = options.files is not None
+    if own and None in (options.source, options.target):
+        parser.error("--files needs the languages too; give --from and --to")
+    options.results = options.results or (options.work / "own.json" if own else RESULTS)
+    options.page = options.page or (options.work / "own.md" if own else PAGE)
+    return options
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.quality.picture import compared, draw
-from benchmarks.quality.plan import HERE, Job, plan
+from benchmarks.quality.plan import HERE, Job
 from benchmarks.schedule import ROOT
 
 from dragoman.atomic import write_text
@@ -13,9 +13,20 @@ from dragoman.atomic import write_text
 PAGE = ROOT / "docs" / "quality.md"
 
 
-def write_page(jobs: Sequence[Job], results: Mapping[str, Mapping[str, Any]], path: Path = PAGE) -> None:
-    """Write the page: words, then a table for each corpus and budget that has results."""
-    words = (HERE / "words.md").read_text(encoding="utf-8").rstrip()
+OF_OWN_FILES = """# Quality beside other toolkits
+
+BLEU on the dev text after so many minutes on one core, with plain beam search; docs/quality.md says how other toolkits are set.
+
+{expected}
+"""
+"""Words of the page about one's own files."""
+
+
+def write_page(
+    jobs: Sequence[Job], results: Mapping[str, Mapping[str, Any]], path: Path = PAGE, *, words: str | None = None
+) -> None:
+    """Write the page: words, by default those of `words.md`, then a table for each corpus and budget that has results."""
+    words = ((HERE / "words.md").read_text(encoding="utf-8") if words is None else words).rstrip()
     words = words.replace("{expected}", "\n".join(expected(jobs, results)))
     lines = [words, "", *pictures(jobs, results, path.with_suffix("")), *tables(jobs, results)]
     write_text(path, "\n".join(lines).rstrip() + "\n")
@@ -23,24 +34,25 @@ def write_page(jobs: Sequence[Job], results: Mapping[str, Mapping[str, Any]], pa
 
 def expected(jobs: Sequence[Job], results: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """Yield the lines of a table of what `auto` reaches on one core: a row for each text translated, a column for each time."""
-    scores: dict[tuple[str, str], dict[float, float]] = {}
+    scores: dict[tuple[int, str, str], dict[float, float]] = {}
     for job in jobs:
         if job.key in results and job.variant == "auto" and job.threads == 1 and "minutes" in job.budget:
             for test, score in results[job.key]["bleu"].items():
-                scores.setdefault((job.corpus, test), {})[job.budget["minutes"]] = score
+                scores.setdefault((job.number, job.title, test), {})[job.budget["minutes"]] = score
     times = sorted({minutes for found in scores.values() for minutes in found})
     yield "| trained on | translated | " + " | ".join(f"{minutes:g} minutes" for minutes in times) + " |"
     yield "| --- | --- |" + " ---: |" * len(times)
-    for (corpus, test), found in sorted(scores.items(), key=lambda one: list(plan()["corpora"]).index(one[0][0])):
+    for (_, title, test), found in sorted(scores.items(), key=lambda one: one[0][0]):
         cells = (f"{found[minutes]:.1f}" if minutes in found else "" for minutes in times)
-        yield f"| {plan()['corpora'][corpus]['title']} | {test} | " + " | ".join(cells) + " |"
+        yield f"| {title} | {test} | " + " | ".join(cells) + " |"
 
 
 def pictures(jobs: Sequence[Job], results: Mapping[str, Mapping[str, Any]], folder: Path) -> Iterator[str]:
     """Draw `auto` beside other toolkits, and yield the lines that show it."""
+    titles = {job.corpus: job.title for job in jobs}
     for corpus, points in compared(jobs, results).items():
         draw(points, folder / f"{corpus}.png")
-        title = plan()["corpora"][corpus]["title"]
+        title = titles[corpus]
         yield f"![BLEU against minutes of a core: auto and other toolkits, {title}]({folder.name}/{corpus}.png)"
         yield ""
 
@@ -50,11 +62,11 @@ def tables(jobs: Sequence[Job], results: Mapping[str, Mapping[str, Any]]) -> Ite
     groups: dict[tuple[str, str, int], list[Mapping[str, Any]]] = {}
     for job in jobs:
         if job.key in results:
-            groups.setdefault((job.corpus, amount(job.budget), job.threads), []).append(results[job.key])
-    for (corpus, budget, threads), found in groups.items():
+            groups.setdefault((job.title, amount(job.budget), job.threads), []).append(results[job.key])
+    for (title, budget, threads), found in groups.items():
         cores = "one core" if threads == 1 else f"{threads} cores"
         names = list(found[0]["bleu"])
-        yield f"## {plan()['corpora'][corpus]['title']}: {budget}, {cores}"
+        yield f"## {title}: {budget}, {cores}"
         yield ""
         yield (
             "| variant | "

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.quality.plan import Job, plan
+from benchmarks.quality.plan import Job
 
 Points = dict[str, list[tuple[float, float]]]
 """Minutes of a core and mean BLEU of each variant, in the order of the minutes."""
@@ -18,10 +18,10 @@ def compared(jobs: Sequence[Job], results: Mapping[str, Mapping[str, Any]]) -> d
     """Return, for each corpus on which another toolkit was trained, the points of `auto` and of the others."""
     found: dict[str, Points] = {}
     for job in jobs:
-        if job.key in results and "minutes" in job.budget and (job.variant == "auto" or _is_peer(job.variant)):
+        if job.key in results and "minutes" in job.budget and (job.variant == "auto" or job.is_peer):
             scores = results[job.key]["bleu"].values()
             point = (job.budget["minutes"] * job.threads, sum(scores) / len(scores))
-            name = job.variant if _is_peer(job.variant) else OWN[job.threads > 1]
+            name = job.variant if job.is_peer else OWN[job.threads > 1]
             found.setdefault(job.corpus, {}).setdefault(name, []).append(point)
     return {
         corpus: {name: sorted(points) for name, points in variants.items()}
@@ -48,8 +48,3 @@ def draw(points: Points, path: Path) -> None:
     place.legend(fontsize=8, loc="lower right")
     place.grid(alpha=0.3)
     FigureCanvasAgg(figure).print_png(path, metadata={"Software": None})
-
-
-def _is_peer(variant: str) -> bool:
-    """Tell whether a variant is another toolkit."""
-    return "peer" in plan()["variants"][variant]

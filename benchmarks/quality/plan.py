@@ -15,6 +15,8 @@ from dragoman.settings import merge
 
 HERE = Path(__file__).parent
 BUDGETS = ("minutes", "steps", "epochs", "tokens", "flops")
+OWN = "own"
+"""Name of the corpus of a plan for one's own files."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,10 @@ class Job:
     """One training: a variant on a corpus with a budget and a seed. All that decides its numbers, but the code, is in `key`."""
 
     corpus: str
+    title: str = field(compare=False)
+    """What the corpus is, for people."""
+    number: int = field(compare=False)
+    """Which one of the plan it is."""
     variant: str
     budget: Mapping[str, float] = field(compare=False)
     threads: int
@@ -38,6 +44,11 @@ class Job:
         """Return which training it is."""
         amount = " ".join(f"{value:g} {unit}" for unit, value in self.budget.items())
         return f"{self.corpus}, {amount}, {self.variant}"
+
+    @property
+    def is_peer(self) -> bool:
+        """Tell whether another toolkit is trained."""
+        return "peer" in self.recipe
 
     @property
     def folder(self) -> Path:
@@ -68,39 +79,66 @@ def plan() -> dict[str, Any]:
     return dict(yaml.safe_load((HERE / "plan.yaml").read_text(encoding="utf-8")))
 
 
-def jobs(parallel: Path, work: Path, *, earlier: Mapping[str, dict[str, Any]], seed: int = 1) -> Iterator[Job]:
-    """Yield the trainings of the sweep; `earlier` are committed results by key."""
-    for group in plan()["sweep"]:
+def own_plan(source: str, target: str, minutes: Sequence[float]) -> dict[str, Any]:
+    """Return a plan for the files that own-files reads: what `auto` chooses, and all other toolkits, for some minutes each."""
+    train, dev = ({side: f"{part}.{{{side}}}" for side in ("source", "target")} for part in ("train", "dev"))
+    corpus = {
+        "title": f"Own files, {source} to {target}",
+        "source": source,
+        "target": target,
+        "train": [train],
+        "dev": [dev],
+        "tests": {"dev": dev},
+    }
+    variants = ["auto", *(name for name, variant in plan()["variants"].items() if "peer" in variant)]
+    sweep = [{"corpora": [OWN], "budget": {"minutes": one}, "variants": variants} for one in minutes]
+    return {**plan(), "corpora": {OWN: corpus}, "sweep": sweep}
+
+
+def jobs(
+    parallel: Path,
+    work: Path,
+    *,
+    earlier: Mapping[str, dict[str, Any]],
+    seed: int = 1,
+    planned: Mapping[str, Any] | None = None,
+) -> Iterator[Job]:
+    """Yield the trainings of the sweep, or of another plan; `earlier` are committed results by key."""
+    planned = planned or plan()
+    for group in planned["sweep"]:
         for corpus in group["corpora"]:
+            described = planned["corpora"][corpus]
             for variant in group["variants"]:
-                table = {"seed": seed, **_recipe(corpus, variant, group["budget"])}
+                table = {"seed": seed, **_recipe(planned, corpus, variant, group["budget"])}
                 threads = group.get("threads", 1)
                 hashed = json.dumps([_without_auto(table), threads], sort_keys=True)
                 key = hashlib.sha256(hashed.encode()).hexdigest()[:12]
                 data = {**table["data"], "root": str(parallel)}
                 yield Job(
                     corpus,
+                    described["title"],
+                    list(planned["corpora"]).index(corpus),
                     variant,
                     group["budget"],
                     threads,
                     seed,
                     {**table, "data": data, "training": {**table["training"], "threads": threads}},
-                    tuple(plan()["corpora"][corpus]["tests"]),
+                    tuple(described["tests"]),
                     key,
                     work,
                     earlier.get(key),
                 )
 
 
-def _recipe(corpus: str, variant: str, budget: Mapping[str, float]) -> dict[str, Any]:
+def _recipe(planned: Mapping[str, Any], corpus: str, variant: str, budget: Mapping[str, float]) -> dict[str, Any]:
     """Return the recipe of a variant on a corpus; for one that names a recipe, that recipe's own settings."""
-    described = plan()["variants"][variant]
-    given = described.get("recipe", plan()["peers" if "peer" in described else "base"])
+    described = planned["variants"][variant]
+    given = described.get("recipe", planned["peers" if "peer" in described else "base"])
     base = reduce(merge, tables_of(find_recipe(given))) if isinstance(given, str) else given
     base = {part: base[part] for part in ("text", "model", "training")}
     table = merge(base, described.get("set", {}))
     training = {name: value for name, value in table["training"].items() if name not in BUDGETS} | dict(budget)
-    data = merge(_data(corpus), table.get("data", {}))
+    data = merge(_data(planned, corpus), table.get("data", {}))
     peer = {name: described[name] for name in ("peer",) if name in described}
     return {**peer, **table, "training": training, "data": data, "decoding": {"beam": 5}}
 
@@ -112,13 +150,13 @@ def _without_auto(value: Any) -> Any:
     return {name: _without_auto(inner) for name, inner in value.items() if inner != "auto"}
 
 
-def _data(corpus: str) -> dict[str, Any]:
+def _data(planned: Mapping[str, Any], corpus: str) -> dict[str, Any]:
     """Return the section `data` of a corpus."""
-    described = plan()["corpora"][corpus]
+    described = planned["corpora"][corpus]
     return {
         **{name: described[name] for name in ("source", "target", "train", "dev")},
         "test": list(described["tests"].values()),
-        "filters": plan()["filters"],
+        "filters": planned["filters"],
     }
 
 

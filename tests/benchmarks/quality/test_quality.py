@@ -58,8 +58,6 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "sweep": [{"corpora": ["small"], "budget": {"steps": 6}, "variants": ["auto"]}],
     }
     monkeypatch.setattr(plan_module, "plan", lambda: table)
-    monkeypatch.setattr("benchmarks.quality.page.plan", lambda: table)
-    monkeypatch.setattr("benchmarks.quality.picture.plan", lambda: table)
     return tmp_path
 
 
@@ -116,7 +114,7 @@ def test_another_toolkit_learns_the_same_pairs_and_is_scored_alike(
     assert "| fake | " in page and "Small](page/small.png)" in page
     assert (small / "page" / "small.png").read_bytes().startswith(b"\x89PNG")
     assert compared([given], {given.key: found}) == {"small": {"fake": [(0.1, found["bleu"]["All"])]}}
-    auto = replace(given, variant="auto", threads=2)
+    auto = replace(given, variant="auto", recipe={}, threads=2)
     assert compared([auto], {auto.key: found}) == {}
     lines = compared([given, auto, replace(auto, threads=1)], {given.key: found})["small"]
     assert [lines[name] for name in OWN] == [[(0.1 * cores, found["bleu"]["All"])] for cores in (1, 2)]
@@ -140,6 +138,30 @@ def test_a_folder_that_is_missing_is_one_sentence(small: Path, capsys: pytest.Ca
         capsys.readouterr().err
         == f"quality: there is no folder {small / 'nowhere'}; give the corpora's with --parallel\n"
     )
+
+
+def test_own_files_are_compared_with_every_toolkit(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for part in ("train", "dev"):
+        for side in ("en", "vi"):
+            (small / f"{part}.{side}").write_bytes((small / f"a.{side}").read_bytes())
+    found = list(jobs(small, small / "work", earlier={}, planned=plan_module.own_plan("en", "vi", [15, 60])))
+    assert [(job.variant, job.budget) for job in found] == [
+        (name, {"minutes": time}) for time in (15, 60) for name in ("auto", "fake")
+    ]
+    assert found[0].recipe["data"]["train"] == [{"source": "train.{source}", "target": "train.{target}"}]
+    options = ["--files", str(small), "--from", "en", "--to", "vi", "--minutes", "0.1", "--work", str(small / "work")]
+    assert command.main([*options, "--only", "auto"]) == 0
+    assert "own, 0.1 minutes, auto: BLEU" in capsys.readouterr().out
+    (result,) = json.loads((small / "work" / "own.json").read_text(encoding="utf-8"))
+    page = (small / "work" / "own.md").read_text(encoding="utf-8")
+    assert f"| Own files, en to vi | dev | {result['bleu']['dev']:.1f} |" in page
+    assert "## Own files, en to vi: 0.1 minutes, one core" in page
+
+
+def test_own_files_need_their_languages(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command.main(["--files", str(small)])
+    assert ended.value.code == 2 and "--files needs the languages too" in capsys.readouterr().err
 
 
 def test_the_page_shows_the_results(tmp_path: Path) -> None:
