@@ -30,9 +30,13 @@ demo: setup  ## train on the built-in phrasebook, evaluate, translate; writes ru
 atlas: setup  ## train every kind of attention and write docs/atlas; EVBNEWS=folder adds EVBNews; resumes
 	$(BIN)/python -m benchmarks.atlas $(if $(EVBNEWS),--evbnews "$(EVBNEWS)")
 
-bench: $(VENV)/.developing  ## measure beside peers; PART=train, DATA=folder of Multi30k; PART=quality takes files with FROM=en TO=vi
-	$(BIN)/python -m $(if $(FROM),benchmarks.quality --files "$(DATA)" --from $(FROM) --to $(TO) --work .bench/quality,benchmarks.speed \
-	  $(if $(PART),--part $(PART)) $(if $(DATA),--data "$(DATA)")) $(OPTIONS)
+bench: $(VENV)/.developing  ## measure beside peers; PART=train DATA=folder of Multi30k; or PART=quality DATA=your folder FROM=en TO=vi
+ifneq ($(FROM)$(TO),)
+	$(if $(and $(filter quality,$(PART)),$(DATA),$(FROM),$(TO)),,$(error FROM and TO need PART=quality, DATA and each other))
+	$(BIN)/python -m benchmarks.quality --files "$(DATA)" --from $(FROM) --to $(TO) --work .bench/quality $(OPTIONS)
+else
+	$(BIN)/python -m benchmarks.speed $(if $(PART),--part $(PART)) $(if $(DATA),--data "$(DATA)") $(OPTIONS)
+endif
 
 test: $(VENV)/.developing  ## pass every check: format, lint, types, tests, doctests
 	$(MAKE) --jobs 2 lint site

@@ -25,15 +25,15 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     known = _known(options.results)
     own = options.files is not None
-    planned = own_plan(options.source, options.target, options.minutes) if own else None
-    folder, option = (options.files, "--files") if own else (options.parallel, "--parallel")
+    folder = (options.files if own else options.parallel).resolve()
     try:
-        wanted = chosen(list(jobs(folder.resolve(), options.work, earlier=known, planned=planned)), options.only)
+        planned = own_plan(folder, options.source, options.target, options.minutes) if own else None
+        wanted = chosen(list(jobs(folder, options.work, earlier=known, planned=planned)), options.only)
     except DragomanError as error:
         print(f"quality: {error}", file=sys.stderr)
         return 2
     if not folder.is_dir():
-        print(f"quality: there is no folder {folder}; give the corpora's with {option}", file=sys.stderr)
+        print(f"quality: there is no folder {folder}; give the corpora's with --parallel", file=sys.stderr)
         return 2
     stopped, refused = False, dict[str, str]()
     for threads in sorted({job.threads for job in wanted}):
@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"quality: {name} has no result: {sentence}", file=sys.stderr)
     options.results.parent.mkdir(parents=True, exist_ok=True)
     write_text(options.results, json.dumps(list(known.values()), indent=1, ensure_ascii=False) + "\n")
-    shown = list(jobs(folder.resolve(), options.work, earlier={}, planned=planned))
+    shown = list(jobs(folder, options.work, earlier={}, planned=planned))
     write_page(shown, known, options.page, words=OF_OWN_FILES if own else None)
     print(f"Wrote {options.results} and {options.page}")
     return 130 if stopped else 1 if refused else 0
@@ -78,7 +78,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     given.add_argument("--files", type=Path, help="folder with train.SOURCE, train.TARGET, dev.SOURCE and dev.TARGET")
     parser.add_argument("--from", dest="source", metavar="SOURCE", help="with --files: code of the source language")
     parser.add_argument("--to", dest="target", metavar="TARGET", help="with --files: code of the target language")
-    parser.add_argument("--minutes", type=float, nargs="+", default=[15, 30, 60], help="with --files: times to train")
+    parser.add_argument("--minutes", type=float, nargs="+", metavar="N", help="with --files: times to train (15 30 60)")
     parser.add_argument("--work", type=Path, default=Path("runs/quality"), help="where trainings are kept")
     parser.add_argument("--results", type=Path, help="the file of results; with --files by default WORK/own.json")
     parser.add_argument("--page", type=Path, help="the page; with --files by default WORK/own.md")
@@ -90,6 +90,11 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     own = options.files is not None
     if own and None in (options.source, options.target):
         parser.error("--files needs the languages too; give --from and --to")
+    if not own and (options.source, options.target, options.minutes) != (None, None, None):
+        parser.error("--from, --to and --minutes are for --files; remove them")
+    options.minutes = options.minutes or [15.0, 30.0, 60.0]
+    if min(options.minutes) <= 0:
+        parser.error("--minutes must be above 0")
     options.results = options.results or (options.work / "own.json" if own else RESULTS)
     options.page = options.page or (options.work / "own.md" if own else PAGE)
     return options

@@ -10,6 +10,9 @@ from typing import Any
 
 import yaml
 
+from dragoman.data.checksums import Checksums
+from dragoman.errors import InputError
+from dragoman.jobs.choices import dropout_for, vocabulary_size
 from dragoman.runs.recipe import find_recipe, tables_of
 from dragoman.settings import merge
 
@@ -17,6 +20,8 @@ HERE = Path(__file__).parent
 BUDGETS = ("minutes", "steps", "epochs", "tokens", "flops")
 OWN = "own"
 """Name of the corpus of a plan for one's own files."""
+PEER_TOKENS = 80_000
+"""Target tokens that another toolkit learns from in a minute of a core, about."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +84,29 @@ def plan() -> dict[str, Any]:
     return dict(yaml.safe_load((HERE / "plan.yaml").read_text(encoding="utf-8")))
 
 
-def own_plan(source: str, target: str, minutes: Sequence[float]) -> dict[str, Any]:
-    """Return a plan for the files that own-files reads: what `auto` chooses, and all other toolkits, for some minutes each."""
+def own_plan(folder: Path, source: str, target: str, minutes: Sequence[float]) -> dict[str, Any]:
+    """Return a plan for the files that own-files reads: what `auto` chooses, and all other toolkits, for some minutes each.
+
+    The vocabulary of the others has the size that `auto` would choose, and dropout is that for as many passes as they have time
+    for in the longest training. InputError names a file that is missing.
+    """
+    names = [f"{part}.{language}" for part in ("train", "dev") for language in (source, target)]
+    missing = next((name for name in names if not (folder / name).is_file()), None)
+    if missing is not None:
+        raise InputError(f"there is no {folder / missing}; --files must name a folder with {', '.join(names)}")
+    texts = [(folder / name).read_text(encoding="utf-8", errors="replace") for name in names[:2]]
+    characters = sum(map(len, texts))
+    peers = plan()["peers"]
+    passes = max(minutes) * PEER_TOKENS / max(len(texts[1]) / 4, 1)
+    sized = {
+        **peers,
+        "text": {**peers["text"], "size": vocabulary_size(characters)},
+        "model": {**peers["model"], "dropout": dropout_for(passes)},
+    }
     train, dev = ({side: f"{part}.{{{side}}}" for side in ("source", "target")} for part in ("train", "dev"))
     corpus = {
-        "title": f"Own files, {source} to {target}",
+        "title": f"{folder.name}, {source} to {target}",
+        "files": [Checksums().of(folder / name) for name in names],
         "source": source,
         "target": target,
         "train": [train],
@@ -92,7 +115,7 @@ def own_plan(source: str, target: str, minutes: Sequence[float]) -> dict[str, An
     }
     variants = ["auto", *(name for name, variant in plan()["variants"].items() if "peer" in variant)]
     sweep = [{"corpora": [OWN], "budget": {"minutes": one}, "variants": variants} for one in minutes]
-    return {**plan(), "corpora": {OWN: corpus}, "sweep": sweep}
+    return {**plan(), "peers": sized, "corpora": {OWN: corpus}, "sweep": sweep}
 
 
 def jobs(
@@ -111,7 +134,8 @@ def jobs(
             for variant in group["variants"]:
                 table = {"seed": seed, **_recipe(planned, corpus, variant, group["budget"])}
                 threads = group.get("threads", 1)
-                hashed = json.dumps([_without_auto(table), threads], sort_keys=True)
+                files = [described["files"]] if "files" in described else []
+                hashed = json.dumps([_without_auto(table), threads, *files], sort_keys=True)
                 key = hashlib.sha256(hashed.encode()).hexdigest()[:12]
                 data = {**table["data"], "root": str(parallel)}
                 yield Job(

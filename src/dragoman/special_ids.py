@@ -17,7 +17,8 @@ class SpecialIds:
     eos: int = 2
     unk: int = 3
     mask: int = 1
-    """[MASK] of a masked language model. In Dragoman's own vocabularies it is the id of BOS, which an encoder never reads."""
+    """[MASK] of a masked language model, and of noised sources. In Dragoman's own vocabularies it is the id of BOS, which no text
+    has; with tied embeddings, a decoder begins with the same vector."""
     tags: tuple[int, ...] = ()
     """Tags, which sources alone have, mostly at their start (`text/tags.py`)."""
 

@@ -136,13 +136,13 @@ def test_noised_text_is_of_the_target_language_and_no_direction() -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (data(NOISED), r"`data\.train\.0\.noised` works only beside a training corpus of pairs; add one"),
+        (data(NOISED), r"`data\.train\.0\.noised` works only in translators, beside a training corpus of pairs"),
         (data({"tsv": "a", "noised": True}), r"section `data\.train\.0`, has no setting `noised`"),
         (
             several(EN_FR, {**NOISED, "languages": ["en", "en"]}),
             r"`data\.train\.1` is from `en` to `en`, but no corpus in `data\.train` is into `en`",
         ),
-        (several(EN_FR, {**NOISED, "languages": ["en", "fr"]}), r"name it twice, such as `languages: \[en, en\]`"),
+        (several(EN_FR, {**NOISED, "languages": ["en", "fr"]}), r"name it twice, such as `languages: \[fr, fr\]`"),
         (
             several({"tsv": "a"}),
             r"`data\.train\.0` does not say which languages it has; add `languages: .*\(en, fr, de\)",

@@ -367,65 +367,6 @@ def test_a_tag_stays_before_its_source_however_that_is_segmented(
     assert texts == sorted(codecs[0].normalize(source) for source, _ in lines[:40])
 
 
-@pytest.fixture(params=[0.0, 0.3])
-def noisy(request: pytest.FixtureRequest, data: DataSettings, tmp_path: Path) -> Iterator[Any]:
-    """Return a function that makes streams over 30 pairs and 50 noised sentences, with and without sampling."""
-    texts = [pair.target for pair in read_pairs(data.train[0], data)][:50]
-    (tmp_path / "news").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-    train = [data.train[0].model_dump() | {"first": 30}, {"text": "news", "noised": True}]
-    place = Path(data.root).absolute()
-    train[0]["tsv"] = place / "train.tsv"
-    mixed = parse(DataSettings, {**data.model_dump(), "root": tmp_path, "train": train, "dev": train[:1]})
-    pairs = [pair[:2] for corpus in mixed.train for pair in read_pairs(corpus, mixed)]
-    codecs = learn_codecs(SentencePieceSettings(size=90), lambda: pairs, mixed.tag_pieces)
-    store, _ = build_store(tmp_path / "cache", mixed, mixed.train, codecs=codecs)
-    made: list[BatchStream] = []
-
-    def stream(noise: float = 0.35, **more: Any) -> BatchStream:
-        variation = Variation(request.param, request.param, noise=noise)
-        made.append(BatchStream(store, codecs, 300, seed=1, variation=variation, **more))
-        return made[-1]
-
-    yield stream
-    for one in made:
-        one.close()
-
-
-def test_parts_of_noised_sources_are_hidden_anew_in_every_epoch_and_of_no_other_ones(noisy: Any, pool: str) -> None:
-    stream = noisy()
-    codec = stream.codecs[0]
-    (tag,) = codec.special.tags
-    seen: list[Counter[tuple[str, str]]] = []
-    for _ in range(2):
-        noised = Counter()
-        for source, target in sentences(epoch(stream)).elements():
-            if source[0] == tag:
-                assert codec.special.mask in source or len(source) < 6
-                noised[codec.decode(target), codec.decode(source)] += 1
-            else:
-                assert codec.special.mask not in source
-        whole, left = (sum(len(pair[side]) for pair in noised.elements()) for side in range(2))
-        assert noised.total() == 50 and 0.5 < left / whole < 0.8
-        seen.append(noised)
-    assert seen[0] != seen[1] and {text for text, _ in seen[0]} == {text for text, _ in seen[1]}
-
-
-def test_noise_is_the_same_after_resuming(noisy: Any) -> None:
-    whole, other = noisy(), noisy()
-    take(whole, 5)
-    other.seek(whole.position)
-    for one, two in zip(take(whole, 20), take(other, 20), strict=True):
-        assert torch.equal(one.source.ids, two.source.ids) and torch.equal(one.target.ids, two.target.ids)
-
-
-def test_a_source_that_masks_would_make_too_long_stays_as_it_is(noisy: Any) -> None:
-    longest = max(len(source) for batch in epoch(noisy(0.02)) for source in batch.source.ids) - 1
-    bounded = max(
-        len(source) for batch in epoch(noisy(0.02, bounds=(longest - 1, None))) for source in batch.source.ids
-    )
-    assert bounded <= longest + 1
-
-
 @pytest.mark.parametrize("sampling", [0.0, 0.3])
 def test_each_source_begins_with_the_tag_of_its_target(sampling: float, tmp_path: Path) -> None:
     lines = "".join(f"<to en> a cat number {n}\tun chat <to fr> {n}\n" for n in range(40))

@@ -39,7 +39,8 @@ class BaseCorpusSettings(Settings):
     """Put a reserved token at the start of each source, which tells the model that a machine wrote it, as after
     `dragoman backtranslate` (Caswell et al. 2019). Translation never uses it."""
     languages: tuple[str, str] | None = None
-    """Source and target language, of those in `data.languages`; by default `data.source` and `data.target`."""
+    """Source and target language, of those in `data.languages`; by default `data.source` and `data.target`, and of noised text
+    `data.target` twice."""
     both_ways: bool = False
     """Use every pair in both directions: first the whole corpus as it is, then with its sides swapped."""
 

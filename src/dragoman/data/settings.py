@@ -164,11 +164,12 @@ class DataSettings(Settings):
             raise ValueError(f"`{place}.both_ways` needs two languages, but both sides are `{source}`; remove it")
         self._check_phrasebook(place, corpus)
         if corpus.is_noised and not self.pairs:
-            raise ValueError(f"`{place}.noised` works only beside a training corpus of pairs; add one")
-        if (self.tagged or corpus.is_noised) and isinstance(corpus, MonolingualSettings) and source != target:
             raise ValueError(
-                f"`{place}` has text of one language; name it twice, such as `languages: [{source}, {source}]`"
+                f"`{place}.noised` works only in translators, beside a training corpus of pairs; add one, or remove it"
             )
+        if (self.tagged or corpus.is_noised) and isinstance(corpus, MonolingualSettings) and source != target:
+            one = target if corpus.is_noised else source
+            raise ValueError(f"`{place}` has text of one language; name it twice, such as `languages: [{one}, {one}]`")
         self._check_trained(place, corpus)
 
     def _check_phrasebook(self, place: str, corpus: BaseCorpusSettings) -> None:
@@ -186,7 +187,6 @@ class DataSettings(Settings):
         """Raise ValueError for a corpus with a language that no training corpus has, or into one that none is into."""
         trained = self.directions
         for source, target in self.directions_of(corpus):
-            source = target if corpus.is_noised and target in trained.targets else source
             if not self.tagged and corpus.both_ways:
                 raise ValueError(
                     f"`{place}.both_ways` needs a training corpus that is used in both directions; set it there too, or remove it"

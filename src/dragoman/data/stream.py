@@ -27,6 +27,9 @@ from dragoman.text.tags import NOISED
 EncodedPair = tuple[Ids, Ids]
 """Ids of a source and a target sentence."""
 
+MOST_TAGS = 3
+"""Tags that a source may begin with: its target language, that a machine wrote it, that it is noised."""
+
 SAMPLED_TOGETHER = 8192
 """How many texts are segmented at random at a time, to limit memory."""
 
@@ -93,8 +96,8 @@ class BatchStream(Iterator[Batch]):
     ) -> None:
         """Begin at the first batch; where sampling gives more than `bounds` (source, target) tokens, `Codec.encode` is used.
 
-        Nor do annotated or noised sources or joined pairs have more than `bounds`, or than fit into a batch. Each sentence comes
-        with the `previous` ones before it in its document, which are never sampled, annotated or noised.
+        Nor do annotated or noised sources or joined pairs have more than `bounds`; joined ones fit into a batch too. Each
+        sentence comes with the `previous` ones before it in its document, which are never sampled, annotated or noised.
         """
         self.store = store
         self.codecs = codecs
@@ -319,11 +322,11 @@ class BatchStream(Iterator[Batch]):
         (tag,), rng = codec.tags([NOISED]), np.random.default_rng((self.seed, epoch, pool, 2))
         for at in indices.tolist():
             source, target = self._varied.get(at) or self.store.pair(at)
-            frame = codec.frame_of(source.tolist())
-            if tag in frame.before:
-                inside = source[len(frame.before) :]
-                noised = infilled(inside, self.variation.noise, mask=codec.special.mask, rng=rng)
-                ids = np.concatenate([source[: len(frame.before)], noised])
-                if bound is None or len(ids) <= bound:
-                    found[at] = ids, target
+            if tag not in source[:MOST_TAGS]:
+                continue
+            begin = len(codec.leading_tags(source.tolist()))
+            noised = infilled(source[begin:], self.variation.noise, mask=codec.special.mask, rng=rng)
+            ids = np.concatenate([source[:begin], noised])
+            if bound is None or len(ids) <= bound:
+                found[at] = ids, target
         return found

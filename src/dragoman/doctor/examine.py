@@ -146,7 +146,8 @@ def examine(
             checks = list(_checks(patient, shared, corpus.shape))
             own = [Reference(patient, number) for number in range(2)] if part != "train" else []
             references += own[: 1 if patient.one_language else 2]
-            training.corpora += [patient] if part == "train" else []
+            learned_from = part == "train" and not settings.is_noised
+            training.corpora += [patient] if learned_from else []
             for chunk in chunks(_pairs(settings, data, faults)):
                 corpus.pairs += len(chunk)
                 corpus.shape.add(chunk)
@@ -154,7 +155,7 @@ def examine(
                     check.see(chunk)
                 for reference in own:
                     reference.learn(chunk)
-                if part == "train":
+                if learned_from:
                     training.add(chunk)
                 if cleaner is not None:
                     cleaner.take(patient, chunk)

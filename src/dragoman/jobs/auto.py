@@ -71,8 +71,8 @@ def measure_corpus(recipe: Recipe) -> CorpusSize:
     sample: list[tuple[str, int]] = []
     every, read = 1, 0
     chosen = PairFilter(recipe.data.filters)
-    own = recipe.data.source or "", recipe.data.target or ""
     for corpus in recipe.data.train:
+        languages = recipe.data.direction(corpus)
         for pair in chosen.keep(read_pairs(corpus, recipe.data)):
             if read % every == 0:
                 sample.append((pair.target, corpus.repeat))
@@ -80,7 +80,8 @@ def measure_corpus(recipe: Recipe) -> CorpusSize:
                     sample, every = sample[::2], 2 * every
             read += 1
             pairs += corpus.repeat
-            for language, text in zip(pair.languages or own, pair[:2], strict=True):
+            sides = [*zip(pair.languages or languages, pair[:2], strict=True)]
+            for language, text in sides[1:] if corpus.is_noised else sides:
                 counts[language][0] += corpus.repeat * len(text)
                 counts[language][1] += corpus.repeat * (1 + text.count(" "))
     chosen.summary.require_pairs()

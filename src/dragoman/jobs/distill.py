@@ -83,7 +83,8 @@ def student_recipe(
     ]
     train = [*taught, *own["data"]["train"]] if teaching.original else taught
     table = reduce(merge, tables_of(find_recipe(str(name))))
-    table = {**table, "data": {**own["data"], "languages": list(data.tags), "train": train}, "text": own["text"]}
+    kept = {key: value for key, value in own["data"].items() if key != "noise" or train is not taught}
+    table = {**table, "data": {**kept, "languages": list(data.tags), "train": train}, "text": own["text"]}
     if table["model"].get("kind") == "transformer" and not teacher.source.shares(teacher.target):
         table["model"] = {"tied": "target", **table["model"]}
     recipe = parse(Recipe, override(table, assignments), where=str(name))

@@ -152,12 +152,17 @@ def _sentences(corpus: CorpusSettings, data: DataSettings, swapped: bool) -> Ite
 
 
 def _recipe(run: Run, made: Sequence[CorpusTranslation], data: DataSettings) -> Recipe:
-    """Return the recipe of a run with the translations among its training corpora, and without duplicates."""
+    """Return the recipe of a run with the translations among its training corpora, and without duplicates.
+
+    Noised text is left out, because it is of one language, and the recipe is for both directions.
+    """
     table = run.recipe.model_dump(mode="json")
     repeats = [corpus.repeat for corpus in data.pairs]
-    table["data"]["train"] += [
+    own = zip(table["data"]["train"], run.recipe.data.train, strict=True)
+    table["data"]["train"] = [given for given, corpus in own if not corpus.is_noised] + [
         {"jsonl": str(corpus.path), "repeat": repeats[number % len(repeats)]} for number, corpus in enumerate(made)
     ]
+    table["data"].pop("noise")
     table["data"]["filters"]["drop_duplicates"] = True
     recipe = parse(Recipe, table)
     check_recipe(recipe)
