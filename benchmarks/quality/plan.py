@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 BUDGETS = ("minutes", "steps", "epochs", "tokens", "flops")
 OWN = "own"
 """Name of the corpus of a plan for one's own files."""
-PEER_TOKENS = 80_000
+PEER_TOKENS = 125_000
 """Target tokens that another toolkit learns from in a minute of a core, about."""
 
 
