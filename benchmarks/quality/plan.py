@@ -147,11 +147,21 @@ def jobs(
                     threads,
                     seed,
                     {**table, "data": data, "training": {**table["training"], "threads": threads}},
-                    tuple(described["tests"]),
+                    tuple(_tests(described)),
                     key,
                     work,
                     earlier.get(key),
                 )
+
+
+def _tests(described: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of what a corpus is tested on: of text that is translated in both directions, a name for each."""
+    for name, test in described["tests"].items():
+        if test.get("both_ways"):
+            source, target = described["source"], described["target"]
+            yield from (f"{name}, {source} to {target}", f"{name}, {target} to {source}")
+        else:
+            yield name
 
 
 def _recipe(planned: Mapping[str, Any], corpus: str, variant: str, budget: Mapping[str, float]) -> dict[str, Any]:

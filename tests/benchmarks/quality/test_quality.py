@@ -70,7 +70,8 @@ def test_every_training_of_the_plan_is_a_recipe() -> None:
             continue
         recipe = parse(Recipe, job.recipe, where=job.name)
         check_recipe(recipe)
-        assert recipe.training.threads == job.threads and len(job.tests) == len(recipe.data.test)
+        assert recipe.training.threads == job.threads
+        assert len(job.tests) == sum(1 + corpus.both_ways for corpus in recipe.data.test)
         assert bool(recipe.auto) == (plan_module.plan()["variants"][job.variant].get("recipe") == "own-files")
     (joined,) = chosen(found, ["joined"])
     assert joined.recipe["data"]["joined"] > 0 and joined.recipe["data"]["source"] == "en"
