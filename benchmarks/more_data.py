@@ -34,14 +34,14 @@ class Row:
     """One model: what it learned from, and its scores on dev."""
 
     name: str
-    passes: float
+    passes: tuple[float, ...]
+    """Passes over the corpora of one training after another."""
     tokens: int
-    minutes: float
     bleu: float
     chrf: float
 
     def __str__(self) -> str:
-        cells = (self.name, f"{self.passes:.1f}", f"{self.tokens / 1e6:.1f}", f"{self.minutes:.0f}")
+        cells = (self.name, " + ".join(f"{passes:.1f}" for passes in self.passes), f"{self.tokens / 1e6:.1f}")
         return f"| {' | '.join(cells)} | {self.bleu:.1f} | {self.chrf:.1f} |"
 
 
@@ -132,10 +132,8 @@ def rows(bench: Bench, only: Sequence[str] = ROWS) -> Iterator[Row]:
 def row(name: str, *runs: Path) -> Row:
     """Read what a training has written, or several, one after the other: the scores are those of the last."""
     (scores,) = json.loads((runs[-1] / "test.json").read_text(encoding="utf-8")).values()
-    costs = [json.loads((run / "manifest.json").read_text(encoding="utf-8"))["cost"] for run in runs]
-    passes = sum(map(_passes, runs))
-    bleu, chrf = (scores[metric]["score"] for metric in ("bleu", "chrf2"))
-    return Row(name, passes, sum(c["tokens"] for c in costs), sum(c["seconds"] for c in costs) / 60, bleu, chrf)
+    tokens = sum(json.loads((run / "manifest.json").read_text(encoding="utf-8"))["cost"]["tokens"] for run in runs)
+    return Row(name, tuple(map(_passes, runs)), tokens, *(scores[metric]["score"] for metric in ("bleu", "chrf2")))
 
 
 def _passes(run: Path) -> float:
@@ -146,8 +144,8 @@ def _passes(run: Path) -> float:
 
 def table(found: Sequence[Row]) -> Iterator[str]:
     """Yield the lines of a table."""
-    yield "| trained on | passes | million target tokens | minutes | BLEU | chrF |"
-    yield "| --- | ---: | ---: | ---: | ---: | ---: |"
+    yield "| trained on | passes | million target tokens | BLEU | chrF |"
+    yield "| --- | ---: | ---: | ---: | ---: |"
     yield from map(str, found)
 
 
