@@ -147,6 +147,13 @@ def test_the_least_text_is_for_a_recurrent_model_however_long_the_time_is() -> N
     assert {kind(**one) for one in others} == {"transformer"}
 
 
+@pytest.mark.parametrize("name", ["own-files-simcut", "iwslt-en-vi", "iwslt-de-en"])
+def test_simcut_is_never_given_to_a_recurrent_model(name: str) -> None:
+    little = Workload(100, tokens=LEAST_TEXT, seen=100 * RECURRENT_TOKENS, timed=True)
+    assert chosen(load_recipe("own-files"), little).model.kind == "rnn"
+    assert chosen(load_recipe(name), little).model.kind == "transformer"
+
+
 def test_a_recurrent_model_stops_when_more_passes_are_of_no_use() -> None:
     def training(*assignments: str, passes: float, timed: bool = True) -> TrainingSettings:
         work = Workload(100, 25_000, passes * 25_000, timed=timed)
