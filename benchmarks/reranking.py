@@ -1,7 +1,7 @@
 """What another choice among the hypotheses gains on real text, and what it costs.
 
     python -m benchmarks.reranking RUN WORK --rerank RUN [--rerank RUN ...] --test NAME SOURCE REFERENCE [--test ...]
-        [--first N] [--penalty 1.4] [--core N] [--no-mbr] [--write SECTION]
+        [--first N] [--penalty 1.2] [--core N] [--no-mbr] [--write SECTION]
 
 The odd lines of each test set (of the first N) tune the weights, and the even ones are measured: a wider beam, minimum Bayes
 risk, each run that reranks alone, and all of them together, beside the beam of RUN's own recipe, all with the same length
@@ -170,7 +170,7 @@ def main() -> None:
     parser.add_argument("--rerank", type=Path, action="append", required=True)
     parser.add_argument("--test", nargs=3, action="append", required=True, metavar=("NAME", "SOURCE", "REFERENCE"))
     parser.add_argument("--first", type=int, help="use this many lines of each test set")
-    parser.add_argument("--penalty", type=float, default=1.4, help="length penalty of all searches")
+    parser.add_argument("--penalty", type=float, default=1.2, help="length penalty of all searches")
     parser.add_argument("--core", type=int, help="bind to this core, with one thread")
     parser.add_argument("--no-mbr", action="store_true", help="leave out minimum Bayes risk, which takes longest")
     parser.add_argument("--write", choices=SECTIONS, help="write the tables into this section of docs/reranking.md")
