@@ -295,3 +295,22 @@ def test_an_unknown_command_is_refused_with_the_nearest_name():
 def test_the_version_is_printed() -> None:
     found = dragoman("--version")
     assert found.code == 0 and re.fullmatch(r"dragoman \S+ \(Python 3\.\S+, torch \S+\)", found.output.strip())
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "value"),
+    [
+        ("train", "--out", "a"),
+        ("translate", "--beam", "3"),
+        ("calibrate", "--on", "a b"),
+        ("translate", "--device", "cpu"),
+    ],
+)
+def test_an_option_of_one_value_that_is_given_twice_is_refused(command: str, option: str, value: str) -> None:
+    found = dragoman(command, "run", option, *value.split(), option, *value.split())
+    assert found.code == 2 and f"{option} is given 2 times, but takes one value; give it once" in found.errors
+
+
+def test_options_of_several_values_and_switches_may_be_repeated(tmp_path: Path) -> None:
+    found = dragoman("translate", tmp_path / "nothing", "--set", "beam=2", "--set", "beam=3", "--json", "--json")
+    assert found.code == 2 and "nothing" in found.errors and "times" not in found.errors

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from dragoman.cli.console import note
 from dragoman.cli.options import spread
@@ -82,6 +82,18 @@ def in_python(command: str) -> str:
     return f"{command}_" if keyword.iskeyword(command) else command
 
 
+class CommandOfOnce(TyperCommand):
+    """A command that refuses an option that is given twice but has one value: the first would be ignored without a word."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line."""
+        for option in (given := self.make_parser(ctx).parse_args(args=list(args))[2]):
+            single = option.param_type_name == "option" and not (option.multiple or getattr(option, "is_flag", False))
+            if single and given.count(option) > 1:
+                ctx.fail(f"{option.opts[0]} is given {given.count(option)} times, but takes one value; give it once")
+        return super().parse_args(ctx, args)
+
+
 class CommandFiles(Mapping[str, Any]):
     """The commands by their names; the file of a command is imported when it is looked up."""
 
@@ -92,7 +104,7 @@ class CommandFiles(Mapping[str, Any]):
         if isinstance(found, typer.Typer):
             return typer.main.get_command(found)
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command(name)(spread(found))
+        app.command(name, cls=CommandOfOnce)(spread(found))
         return typer.main.get_command(app)
 
     def __iter__(self) -> Iterator[str]:
