@@ -304,10 +304,11 @@ def test_the_version_is_printed() -> None:
         ("translate", "--beam", "3"),
         ("calibrate", "--on", "a b"),
         ("translate", "--device", "cpu"),
+        ("classify train", "--out", "a"),
     ],
 )
 def test_an_option_of_one_value_that_is_given_twice_is_refused(command: str, option: str, value: str) -> None:
-    found = dragoman(command, "run", option, *value.split(), option, *value.split())
+    found = dragoman(*command.split(), "run", option, *value.split(), option, *value.split())
     assert found.code == 2 and f"{option} is given 2 times, but takes one value; give it once" in found.errors
 
 

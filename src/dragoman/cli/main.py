@@ -82,12 +82,13 @@ def in_python(command: str) -> str:
     return f"{command}_" if keyword.iskeyword(command) else command
 
 
-class CommandOfOnce(TyperCommand):
+class StrictCommand(TyperCommand):
     """A command that refuses an option that is given twice but has one value: the first would be ignored without a word."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the command line."""
-        for option in (given := self.make_parser(ctx).parse_args(args=list(args))[2]):
+        given = self.make_parser(ctx).parse_args(args=list(args))[2]
+        for option in given:
             single = option.param_type_name == "option" and not (option.multiple or getattr(option, "is_flag", False))
             if single and given.count(option) > 1:
                 ctx.fail(f"{option.opts[0]} is given {given.count(option)} times, but takes one value; give it once")
@@ -101,10 +102,12 @@ class CommandFiles(Mapping[str, Any]):
         if name not in COMMANDS:
             raise KeyError(name)
         found = getattr(import_module(f"dragoman.cli.{in_python(name)}"), in_python(name))
-        if isinstance(found, typer.Typer):
-            return typer.main.get_command(found)
-        app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command(name, cls=CommandOfOnce)(spread(found))
+        app = found
+        if not isinstance(found, typer.Typer):
+            app = typer.Typer(add_completion=False, rich_markup_mode=None)
+            app.command(name)(spread(found))
+        for command in app.registered_commands:
+            command.cls = StrictCommand
         return typer.main.get_command(app)
 
     def __iter__(self) -> Iterator[str]:

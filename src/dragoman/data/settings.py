@@ -105,6 +105,11 @@ class DataSettings(Settings):
         """Return the training corpora that have translations."""
         return tuple(corpus for corpus in self.train if not corpus.is_noised)
 
+    @property
+    def is_noised(self) -> bool:
+        """Return whether any training corpus is text to be restored from noised sources."""
+        return len(self.pairs) < len(self.train)
+
     def direction(self, corpus: BaseCorpusSettings) -> Direction:
         """Return the languages of a corpus, source first; those of a noised one are both that of its text."""
         source, target = self.source or "", self.target or ""

@@ -83,8 +83,9 @@ def student_recipe(
     ]
     train = [*taught, *own["data"]["train"]] if teaching.original else taught
     table = reduce(merge, tables_of(find_recipe(str(name))))
-    kept = {key: value for key, value in own["data"].items() if key != "noise" or train is not taught}
-    table = {**table, "data": {**kept, "languages": list(data.tags), "train": train}, "text": own["text"]}
+    if not teaching.original:
+        del own["data"]["noise"]  # which the translations do not have
+    table = {**table, "data": {**own["data"], "languages": list(data.tags), "train": train}, "text": own["text"]}
     if table["model"].get("kind") == "transformer" and not teacher.source.shares(teacher.target):
         table["model"] = {"tied": "target", **table["model"]}
     recipe = parse(Recipe, override(table, assignments), where=str(name))

@@ -162,7 +162,7 @@ def _recipe(run: Run, made: Sequence[CorpusTranslation], data: DataSettings) -> 
     table["data"]["train"] = [given for given, corpus in own if not corpus.is_noised] + [
         {"jsonl": str(corpus.path), "repeat": repeats[number % len(repeats)]} for number, corpus in enumerate(made)
     ]
-    table["data"].pop("noise")
+    del table["data"]["noise"]
     table["data"]["filters"]["drop_duplicates"] = True
     recipe = parse(Recipe, table)
     check_recipe(recipe)

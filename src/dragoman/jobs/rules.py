@@ -317,7 +317,7 @@ TEXT = (
     ),
     Rule(
         "data.noise",
-        lambda recipe, _: any(corpus.is_noised for corpus in recipe.data.train),
+        lambda recipe, _: recipe.data.is_noised,
         "works only with a training corpus of text that is `noised: true`",
     ),
     Rule(

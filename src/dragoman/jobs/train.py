@@ -292,7 +292,7 @@ def _variation(recipe: Recipe) -> Variation:
     text = recipe.text
     target = text.sampling if text.sampling_target is None else text.sampling_target
     share = 0.0 if text.glossary is None else text.glossary.share
-    noise = recipe.data.noise if any(corpus.is_noised for corpus in recipe.data.train) else 0.0
+    noise = recipe.data.noise if recipe.data.is_noised else 0.0
     return Variation(text.sampling, target, text.sampling_epochs, recipe.data.joined, share, noise)
 
 
