@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import torch
 from benchmarks.schedule import ROOT, WAITING
 
 
@@ -26,6 +27,12 @@ def dragoman(*arguments: str, core: int | None = None, text: str = "", log: Path
     with log.open("ab") as output:
         subprocess.run(command, input=text.encode(), stdout=output, stderr=output, env=environment, check=True)
     return ""
+
+
+def bind_to(core: int) -> None:
+    """Bind this process to a core, with one thread: what it computes itself, beside the commands that it runs."""
+    os.sched_setaffinity(0, {core})
+    torch.set_num_threads(1)
 
 
 def set_options(*settings: str) -> Iterator[str]:

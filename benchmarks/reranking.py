@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.command import dragoman, set_options
+from benchmarks.command import bind_to, dragoman, set_options
 from benchmarks.pages import replace_between
 from benchmarks.schedule import ROOT
 
@@ -176,6 +176,8 @@ def main() -> None:
     parser.add_argument("--write", choices=SECTIONS, help="write the tables into this section of docs/reranking.md")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
+    if options.core is not None:
+        bind_to(options.core)
     bench = Bench(options.run, options.work, options.penalty, options.core, risk=not options.no_mbr)
     lines = []
     for name, *files in options.test:
