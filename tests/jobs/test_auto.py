@@ -12,10 +12,11 @@ from dragoman.errors import CorpusError, SettingsError, TextError
 from dragoman.jobs import auto
 from dragoman.jobs.auto import CorpusSize, measure_corpus, settle, settle_as, table, workload
 from dragoman.jobs.checks import check_recipe
-from dragoman.jobs.choices import FILLED, Workload, choose_model, vocabulary_size
+from dragoman.jobs.choices import choose_model, vocabulary_size
 from dragoman.jobs.memory import outline_of, static_memory
 from dragoman.jobs.plan import make_plan
 from dragoman.jobs.train import fit
+from dragoman.jobs.workload import FILLED, Workload
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.runs.folder import open_run
 from dragoman.runs.recipe import Recipe, load_recipe

@@ -16,16 +16,17 @@ from dragoman.jobs.choices import (
     LARGEST_RATE,
     LEAST_TEXT,
     LITTLE_TEXT,
+    RATES,
     RECURRENT_PASSES,
     RECURRENT_TOKENS,
     REPEATING,
     SHORT_TRAINING,
-    Workload,
     choose_model,
     dropout_for,
     size_of,
     vocabulary_size,
 )
+from dragoman.jobs.workload import Workload
 from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.runs.recipe import Recipe, load_recipe, settled
@@ -182,16 +183,9 @@ def test_the_reference_says_which_model_and_the_model_itself_how_often_it_sees_a
     assert "900,000,000 target tokens" in size.reason and "3+3 layers of 192" in size.reason
 
 
-@pytest.mark.parametrize(("seen", "words"), [(100, "1 pass "), (50, "0.5 passes "), (123_450, "1,230 passes ")])
-def test_passes_are_told_in_words(seen: float, words: str) -> None:
-    assert str(Workload(10, 100, seen)).startswith(f"{words}over the corpus")
-
-
-def test_a_step_has_the_tokens_of_its_batches_and_of_the_corpus_at_most() -> None:
+def test_larger_steps_have_a_larger_rate_up_to_the_largest_that_was_tried() -> None:
     work = Workload(1000, 25_000, 250_000)
     rate = chosen(left_to_auto(), work).training.learning_rate
-    assert work.steps(1000) == pytest.approx(250_000 / 850)
-    assert replace(work, step=5000).steps(1000) == 50 and Workload(9, 200, 2000).steps(1000) == 10
     twice, much = (chosen(left_to_auto(), replace(work, step=step)).training.learning_rate for step in (3000, 90_000))
     assert twice == pytest.approx(2**0.5 * rate, abs=1e-4) and much == LARGEST_RATE
 
@@ -293,3 +287,19 @@ def test_a_recurrent_model_keeps_its_settings_and_is_trained_as_one_that_auto_ch
     check_recipe(found)
     assert found.model == given.model and found.training.optimizer == "muon"
     assert (found.training.guided is None) == (decoder == "plain")
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd", "nesterov", "muon"])
+@pytest.mark.parametrize("model", ["{kind: transformer}", "{kind: rnn}", "{kind: gnmt, hidden: 32}"])
+def test_an_optimiser_that_the_recipe_names_has_rates_of_its_own(model: str, optimizer: str) -> None:
+    with_rates = ["training.embedding_rate=auto", "training.weight_decay=auto"]
+    momentum = ["training.momentum=0.9"] if optimizer in ("sgd", "nesterov") else []
+    given = left_to_auto(f"training.optimizer={optimizer}", f"model={model}", *with_rates, *momentum)
+    found = chosen(given, work := Workload(100, 2500, 5000))
+    check_recipe(found)
+    assert found.training.optimizer == optimizer
+    usual = chosen(left_to_auto(f"model={model}", *with_rates), work).training
+    if usual.optimizer == optimizer:
+        assert found.training.learning_rate == usual.learning_rate
+    else:
+        assert (found.training.learning_rate, found.training.embedding_rate) == (RATES[optimizer], 1.0)

@@ -13,9 +13,10 @@ import torch
 from dragoman.data.corpus import read_pairs
 from dragoman.data.filters import PairFilter
 from dragoman.errors import number_of
-from dragoman.jobs.choices import PASSES, Choice, Workload, choose_model, tokens_of_batch, vocabulary_size
+from dragoman.jobs.choices import PASSES, choose_model, vocabulary_size
 from dragoman.jobs.memory import fitting_batch, room_for_batches
 from dragoman.jobs.speed import BATCH, measure_speed, reference_of
+from dragoman.jobs.workload import Choice, Workload, tokens_of_batch
 from dragoman.machine.processes import process_count
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.runs.folder import Run

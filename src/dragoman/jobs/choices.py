@@ -6,18 +6,17 @@ the budget lets the model see each pair: with few passes, whatever slows learnin
 
 from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from dragoman.errors import number_of
 from dragoman.jobs.rules import RULES
+from dragoman.jobs.workload import Choice, Workload
 from dragoman.layers.lexical_settings import middle_layer
 from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.recipe import Recipe, settled
 from dragoman.runs.rules import refusals
 
-FILLED = 0.85
-"""Share of a batch's tokens, as the recipe limits them, that are real ones of the target."""
 RECURRENT_TOKENS = 1e6
 """If a Transformer sees at most so many target tokens in the time, a recurrent model is taken instead.
 
@@ -55,82 +54,13 @@ EMBEDDING_RATE = 3.0
 """Learning rate of a Transformer's embeddings, as a multiple of that of its layers, which Muon updates."""
 LARGEST_RATE = 0.014
 """Largest learning rate of a Transformer, whatever the tokens of a step; larger ones have not been tried."""
+RATES = {"adam": 0.0015, "adamw": 0.0015, "muon": 0.004, "sgd": 0.5, "nesterov": 0.25}
+"""Learning rates of optimisers that the recipe names where `auto` would take another.
+
+Those of sgd and nesterov are of GNMT (Wu et al. 2016) and ConvS2S (Gehring et al. 2017), with which they were published.
+"""
 FASTER = "it learned more than AdamW in the same time"
 """Why Muon is chosen."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A setting chosen by `auto`."""
-
-    path: str
-    value: Any
-    reason: str
-    """What it depends on; empty if it is always the same, or follows from another choice."""
-
-
-@dataclass(frozen=True)
-class Workload:
-    """How much a budget lets a model learn."""
-
-    pairs: int
-    tokens: int
-    """Target tokens in one pass over the corpus."""
-    seen: float
-    """Target tokens that the model learns from in the budget, counted each time they are seen."""
-    speed: float | None = None
-    """Tokens per second of the model on this machine, if it was measured."""
-    seen_by_reference: float | None = None
-    """What the reference model would see, by which all that is to be chosen before the speed of a model can be measured."""
-    timed: bool = False
-    """Whether the budget is a time, in which a faster model sees more."""
-    gpu: bool = False
-    width: int | None = None
-    """Width of the model, if the recipe says so."""
-    batch: int | None = None
-    """Tokens of a batch, if the recipe says so."""
-    step: int | None = None
-    """Target tokens of a step of several batches, if the recipe says so."""
-    layers: int | None = None
-    """Layers of the decoder, if the recipe says so."""
-    linkable: bool = True
-    """Whether words can be linked, and the objective learns from links."""
-    by_character: bool = False
-    """Whether tokens are single characters, which come again in any sentence."""
-    epochs: float | None = None
-    """Passes to make where the recipe has no other budget, or time for more than are of use."""
-
-    @property
-    def passes(self) -> float:
-        """Return the number of passes over the corpus."""
-        return self.seen / max(self.tokens, 1)
-
-    def __str__(self) -> str:
-        passes = f"{float(f'{self.passes:.3g}'):,g}"
-        return f"{passes} pass{'' if passes == '1' else 'es'} over the corpus{self.bound}"
-
-    @property
-    def bound(self) -> str:
-        """Say that the budget is what ends the training, if it is."""
-        return "" if self.timed and self.epochs is not None else " in the budget"
-
-    @property
-    def amount(self) -> float:
-        """Return the target tokens by which the model, its batch and its guide are chosen."""
-        return self.seen if self.seen_by_reference is None else self.seen_by_reference
-
-    def steps(self, batch: int) -> float:
-        """Return the number of steps, where a batch has at most `batch` tokens."""
-        return max(self.seen / (self.step or tokens_of_batch(batch, self.tokens)), 1)
-
-
-def tokens_of_batch(batch: int, corpus: int) -> float:
-    """Return the target tokens of a batch of at most `batch` tokens, padding included, of a corpus of `corpus` target tokens.
-
-    >>> tokens_of_batch(1000, 50_000), tokens_of_batch(1000, 300)
-    (850.0, 300)
-    """
-    return min(FILLED * batch, max(corpus, 1))
 
 
 def vocabulary_size(characters: int) -> int:
@@ -158,7 +88,25 @@ def choose_model(recipe: Recipe, work: Workload) -> list[Choice]:
         choices = [*training_of_recurrent(work, lexicon=_takes_lexicon(recipe))]
     else:
         choices = [*any_model(work)]
-    return [choice for choice in choices if choice.path in recipe.auto or choice.path == "model.tied"]
+    return [
+        choice
+        for choice in _for_optimizer(recipe, choices)
+        if choice.path in recipe.auto or choice.path == "model.tied"
+    ]
+
+
+def _for_optimizer(recipe: Recipe, choices: Sequence[Choice]) -> list[Choice]:
+    """Return the choices; where the recipe names another optimiser than they do, with what suits that one."""
+    name, chosen = recipe.training.optimizer, {one.path: one.value for one in choices}
+    if "training.optimizer" in recipe.auto or name == chosen["training.optimizer"]:
+        return list(choices)
+    suiting = {
+        "training.learning_rate": Choice("training.learning_rate", RATES[name], f"for {name}"),
+        "training.embedding_rate": Choice("training.embedding_rate", 1.0, ""),
+    }
+    if name == "adam":  # which would scale it up
+        suiting["training.weight_decay"] = Choice("training.weight_decay", 0.0, "")
+    return [suiting.get(one.path, one) for one in choices]
 
 
 def _untied(recipe: Recipe) -> Iterator[Choice]:

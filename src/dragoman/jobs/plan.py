@@ -22,11 +22,11 @@ from dragoman.data.stream import BatchStream, EpochOutline
 from dragoman.interfaces import Batch
 from dragoman.jobs.auto import settle
 from dragoman.jobs.checks import check_corpora, check_machine, check_recipe, check_rerank, check_tied
-from dragoman.jobs.choices import Choice
 from dragoman.jobs.memory import Outline, StaticMemory, saved_bytes, static_memory
 from dragoman.jobs.prepare import learn_both, prepare
 from dragoman.jobs.train import assemble, with_choices
 from dragoman.jobs.validation import dev_pairs, untrained
+from dragoman.jobs.workload import Choice
 from dragoman.machine.devices import choose_device, peak_memory
 from dragoman.machine.memory import free_memory, resident_memory
 from dragoman.machine.onednn import bound_caches

@@ -6,9 +6,9 @@ from functools import partial
 
 import torch
 
-from dragoman.jobs.choices import FILLED
 from dragoman.jobs.memory import example, longest, objective_of
 from dragoman.jobs.parts import model_of, replica_count, splittable
+from dragoman.jobs.workload import FILLED
 from dragoman.machine.compute_plan import ComputePlan, adopt
 from dragoman.machine.precision import arithmetic, choose_training_precision, dtype_of, width_of
 from dragoman.machine.threads import quickest_thread_count, threads_restored
