@@ -73,6 +73,7 @@ WITHOUT_LABELS: Mapping[str, Sequence[str]] = {
     "contrast with other sources alone": ("contrast",),
     "contrast and attention": ("contrast", *ATTENTION),
     "contrast and repetition": ("contrast", "repetition"),
+    "contrast, repetition and a reverse run": ("contrast", "repetition", "reverse"),
     "contrast, repetition and the file": ("contrast", "repetition", *FILE),
 }
 """Features that are averaged, each with mean 0 and deviation 1; those of passes that were not made are left out."""
