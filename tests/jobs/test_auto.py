@@ -25,6 +25,7 @@ from dragoman.settings import parse
 from dragoman.training.reports import Silent
 
 CPU = torch.device("cpu")
+GUIDED = "training.guided={layer: 1, links: learned, shift: false}"
 
 
 class Heard(Silent):
@@ -303,7 +304,7 @@ def test_a_model_that_starts_from_a_run_has_its_sizes(trained: Trained, tmp_path
 
 @pytest.mark.parametrize("kind", ["auto", "transformer"])
 def test_the_training_of_a_model_that_starts_from_a_run_follows_from_its_sizes(trained: Trained, kind: str) -> None:
-    base = trained("transformer", "model.decoder_layers=1", "model.width=400", "training.steps=1")
+    base = trained("transformer", "model.decoder_layers=1", "model.width=400", GUIDED, "training.steps=1")
     sizes = (
         ""
         if kind == "auto"
@@ -312,11 +313,11 @@ def test_the_training_of_a_model_that_starts_from_a_run_follows_from_its_sizes(t
     given = left_to_auto(f"model={{kind: {kind}, {sizes}start_from: {{whole: {base}}}}}", "training.guided=auto")
     found = settle(given, lambda recipe: codecs_for(recipe, list), device=CPU, say=lambda _: None).recipe
     assert found.training.guided is not None and found.training.guided.layer == 1
-    assert found.training.learning_rate == pytest.approx(0.006 * 0.8)
+    assert found.training.learning_rate == pytest.approx(open_run(base).recipe.training.learning_rate / 3, rel=1e-2)
 
 
 def test_a_lexicon_does_not_replace_the_embeddings_of_the_run_that_a_model_starts_from(trained: Trained) -> None:
-    base = trained("rnn", "model.tied=true", "model.lexical=true", "training.steps=1")
+    base = trained("rnn", "model.tied=true", "model.lexical=true", GUIDED, "training.steps=1")
     given = left_to_auto(f"model={{kind: auto, start_from: {{whole: {base}}}}}", "training.guided=auto")
     found = settle(given, lambda recipe: codecs_for(recipe, list), device=CPU, say=lambda _: None).recipe
     check_recipe(found)

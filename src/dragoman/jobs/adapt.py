@@ -16,6 +16,7 @@ from dragoman.errors import InputError, RunError, SettingsError
 from dragoman.inference.checks import lay_over
 from dragoman.inference.translation import Translation
 from dragoman.jobs.checks import check_recipe, check_rerank
+from dragoman.jobs.choices import IMPORTED_RATE
 from dragoman.jobs.grow import remark
 from dragoman.jobs.interpolation import interpolate
 from dragoman.jobs.mixing import (
@@ -65,8 +66,6 @@ PATIENCE = 5
 """Validations without improvement, two in each pass over the domain, after which training stops."""
 LARGEST_RATE = 5e-4
 """Largest default learning rate of whole models: a new optimiser must not undo what the base has learned."""
-IMPORTED_RATE = 5e-5
-"""Learning rate of models trained elsewhere, in the middle of what people use for opus-mt."""
 ADAPTERS_RATE = 5
 """How many times as fast adapters learn, which start from nothing."""
 LEAST_SHARE, LARGEST_SHARE = 0.75, 0.9

@@ -13,13 +13,14 @@ import torch
 from dragoman.data.corpus import read_pairs
 from dragoman.data.filters import PairFilter
 from dragoman.errors import number_of
-from dragoman.jobs.choices import PASSES, choose_model, vocabulary_size
+from dragoman.jobs.choices import CONTINUED, IMPORTED_RATE, PASSES, choose_model, vocabulary_size
 from dragoman.jobs.memory import fitting_batch, room_for_batches
+from dragoman.jobs.rules import ADAPTIVE
 from dragoman.jobs.speed import BATCH, measure_speed, reference_of
 from dragoman.jobs.workload import Choice, Workload, tokens_of_batch
 from dragoman.machine.processes import process_count
 from dragoman.models.seq2seq import Vocabularies
-from dragoman.runs.folder import Run
+from dragoman.runs.folder import ORIGINAL, Run
 from dragoman.runs.recipe import Recipe, settled, written_value
 from dragoman.runs.warm_start import base_of, size_given
 from dragoman.text.codec import Codec
@@ -141,16 +142,42 @@ def _choose(recipe: Recipe, work: Workload, base: Run | None) -> list[Choice]:
     work = replace(work, width=own.get("width"), layers=own.get("decoder_layers"))
     if "model.kind" not in recipe.auto:
         kept = {f"model.{name}": value for name, value in own.items() if "dropout" not in name}
-        return _replaced(choose_model(recipe, work), kept)
-    trained = recipe.with_model(base.recipe.model.model_copy(update={"start_from": recipe.model.start_from}))
-    sizes = [Choice(f"model.{name}", value, "") for name, value in own.items() if name not in START]
-    return [*_replaced(sizes, {"model.kind": own["kind"]}), *choose_model(trained, work)]
+        return _continued(recipe, base, _replaced(choose_model(recipe, work), kept))
+    given = {*START, *recipe.model.model_fields_set} - {"kind"}
+    sizes = [Choice(f"model.{name}", value, "") for name, value in own.items() if name not in given]
+    model = base.recipe.model.model_copy(update={"start_from": recipe.model.start_from})
+    trained = recipe.with_model(model, auto=["model.dropout"] if "dropout" in {*own} - given else [])
+    return [*_replaced(sizes, {"model.kind": own["kind"]}), *_continued(recipe, base, choose_model(trained, work))]
 
 
-def _replaced(choices: Iterable[Choice], inherited: Mapping[str, Any]) -> list[Choice]:
-    """Return choices with the values that are inherited."""
-    reason = "that of the run that it starts from"
-    return [replace(one, value=inherited[one.path], reason=reason) if one.path in inherited else one for one in choices]
+def _continued(recipe: Recipe, base: Run, choices: Sequence[Choice]) -> list[Choice]:
+    """Return the choices for a model that has learned what a run knows: searched for and guided as there, at a lower rate.
+
+    Adapters have learned nothing yet, so they have the rate of a new model.
+    """
+    own = base.recipe
+    kept = {f"decoding.{name}": getattr(own.decoding, name) for name in ("no_repeat_ngram", "length_penalty")}
+    if own.training.guided is None:
+        kept["training.guided"] = None
+    choices = _replaced(choices, kept)
+    if getattr(recipe.model, "adapters", None) is not None:
+        return choices
+    if ORIGINAL in base.manifest:
+        choices = _replaced(choices, {"training.optimizer": "adamw", "training.embedding_rate": 1.0}, "")
+        return _replaced(choices, {"training.learning_rate": IMPORTED_RATE}, "for models that were imported")
+    optimizer = own.training.optimizer
+    if optimizer in ADAPTIVE and ("training.optimizer" in recipe.auto or recipe.training.optimizer == optimizer):
+        names = ("optimizer", "learning_rate", "embedding_rate", "weight_decay")
+        choices = _replaced(choices, {f"training.{name}": getattr(own.training, name) for name in names})
+    rates = {one.path: float(f"{CONTINUED * one.value:.3g}") for one in choices if one.path == "training.learning_rate"}
+    return _replaced(choices, rates, "a third of that with which a new model begins")
+
+
+def _replaced(
+    choices: Iterable[Choice], values: Mapping[str, Any], reason: str = "that of the run that it starts from"
+) -> list[Choice]:
+    """Return choices with other values."""
+    return [replace(one, value=values[one.path], reason=reason) if one.path in values else one for one in choices]
 
 
 def _within_memory(

@@ -54,6 +54,10 @@ EMBEDDING_RATE = 3.0
 """Learning rate of a Transformer's embeddings, as a multiple of that of its layers, which Muon updates."""
 LARGEST_RATE = 0.014
 """Largest learning rate of a Transformer, whatever the tokens of a step; larger ones have not been tried."""
+CONTINUED = 1 / 3
+"""Learning rate of a run that starts from the whole of another, as a share of that run's: more undoes what was learned."""
+IMPORTED_RATE = 5e-5
+"""Learning rate of models trained elsewhere, in the middle of what people use for opus-mt."""
 RATES = {"adam": 0.0015, "adamw": 0.0015, "muon": 0.004, "sgd": 0.5, "nesterov": 0.25}
 """Learning rates of optimisers that the recipe names where `auto` would take another.
 

@@ -95,10 +95,10 @@ class Recipe(Settings):
         """Return all tags that training sources may have, marks of annotations among them."""
         return (*self.data.tag_pieces, *(MARKS if self.text.glossary is not None else ()))
 
-    def with_model(self, model: ModelChoice) -> "Recipe":
-        """Return the recipe with a model in which nothing is `auto`."""
+    def with_model(self, model: ModelChoice, *, auto: Sequence[str] = ()) -> "Recipe":
+        """Return the recipe with another model, of which only settings at the paths `auto` are still to be chosen."""
         changed = self.model_copy(update={"model": model})
-        changed._auto = tuple(path for path in self.auto if not path.startswith("model."))
+        changed._auto = (*(path for path in self.auto if not path.startswith("model.")), *auto)
         return changed
 
     @model_validator(mode="wrap")
