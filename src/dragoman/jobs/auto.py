@@ -170,7 +170,7 @@ def _continued(recipe: Recipe, base: Run, choices: Sequence[Choice]) -> list[Cho
         names = ("optimizer", "learning_rate", "embedding_rate", "weight_decay")
         choices = _replaced(choices, {f"training.{name}": getattr(own.training, name) for name in names})
     rates = {one.path: float(f"{CONTINUED * one.value:.3g}") for one in choices if one.path == "training.learning_rate"}
-    return _replaced(choices, rates, "a third of that with which a new model begins")
+    return _replaced(choices, rates, "a third, because the model has learned before")
 
 
 def _replaced(
