@@ -290,12 +290,13 @@ def test_a_recurrent_model_keeps_its_settings_and_is_trained_as_one_that_auto_ch
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd", "nesterov", "muon"])
-@pytest.mark.parametrize("model", ["{kind: transformer}", "{kind: rnn}", "{kind: gnmt, hidden: 32}"])
+@pytest.mark.parametrize("model", ["auto", "{kind: transformer}", "{kind: rnn}", "{kind: gnmt, hidden: 32}"])
 def test_an_optimiser_that_the_recipe_names_has_rates_of_its_own(model: str, optimizer: str) -> None:
     with_rates = ["training.embedding_rate=auto", "training.weight_decay=auto"]
     momentum = ["training.momentum=0.9"] if optimizer in ("sgd", "nesterov") else []
     given = left_to_auto(f"training.optimizer={optimizer}", f"model={model}", *with_rates, *momentum)
-    found = chosen(given, work := Workload(100, 2500, 5000))
+    found = chosen(given, work := Workload(100, 2500, 5000, timed=True))
+    assert found.training.weight_decay == (0.01 if optimizer in ("adamw", "muon") else 0.0)
     check_recipe(found)
     assert found.training.optimizer == optimizer
     usual = chosen(left_to_auto(f"model={model}", *with_rates), work).training

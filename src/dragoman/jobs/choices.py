@@ -61,7 +61,7 @@ IMPORTED_RATE = 5e-5
 RATES = {"adam": 0.0015, "adamw": 0.0015, "muon": 0.004, "sgd": 0.5, "nesterov": 0.25}
 """Learning rates of optimisers that the recipe names where `auto` would take another.
 
-Those of sgd and nesterov are of GNMT (Wu et al. 2016) and ConvS2S (Gehring et al. 2017), with which they were published.
+Those of sgd and nesterov are of GNMT (Wu et al. 2016) and ConvS2S (Gehring et al. 2017), whose gradients were clipped otherwise.
 """
 FASTER = "it learned more than AdamW in the same time"
 """Why Muon is chosen."""
@@ -108,7 +108,7 @@ def _for_optimizer(recipe: Recipe, choices: Sequence[Choice]) -> list[Choice]:
         "training.learning_rate": Choice("training.learning_rate", RATES[name], f"for {name}"),
         "training.embedding_rate": Choice("training.embedding_rate", 1.0, ""),
     }
-    if name == "adam":  # which would scale it up
+    if name not in ("adamw", "muon"):  # which alone keep the decay apart from the gradient
         suiting["training.weight_decay"] = Choice("training.weight_decay", 0.0, "")
     return [suiting.get(one.path, one) for one in choices]
 
@@ -176,7 +176,9 @@ def _recurrent_for(recipe: Recipe, work: Workload) -> list[Choice]:
     if recipe.model.model_fields_set - {"kind"} or not recurrent_learns_more(work):
         return []
     choices = [
-        one for one in recurrent(_useful(recipe, work)) if one.path.startswith("model.") or one.path in recipe.auto
+        one
+        for one in _for_optimizer(recipe, [*recurrent(_useful(recipe, work))])
+        if one.path.startswith("model.") or one.path in recipe.auto
     ]
     return [] if refusals(RULES, settled(recipe, {one.path: one.value for one in choices})) else choices
 
