@@ -29,5 +29,5 @@ def test_a_process_is_bound_to_a_core_with_one_thread():
     core = max(os.sched_getaffinity(0))
     says = "import os, torch; from benchmarks.command import bind_to; bind_to(int(os.environ['CORE'])); "
     says += "print(os.sched_getaffinity(0), torch.get_num_threads())"
-    given = {**os.environ, "CORE": str(core), "PYTHONPATH": os.pathsep.join(sys.path)}
+    given = {**os.environ, "OMP_NUM_THREADS": "2", "CORE": str(core), "PYTHONPATH": os.pathsep.join(sys.path)}
     assert subprocess.check_output([sys.executable, "-c", says], env=given, text=True).strip() == f"{{{core}}} 1"

@@ -313,7 +313,7 @@ def test_the_training_of_a_model_that_starts_from_a_run_follows_from_its_sizes(t
     given = left_to_auto(f"model={{kind: {kind}, {sizes}start_from: {{whole: {base}}}}}", "training.guided=auto")
     found = settle(given, lambda recipe: codecs_for(recipe, list), device=CPU, say=lambda _: None).recipe
     assert found.training.guided is not None and found.training.guided.layer == 1
-    assert found.training.learning_rate == pytest.approx(open_run(base).recipe.training.learning_rate / 3, rel=1e-2)
+    assert found.training.learning_rate == pytest.approx(0.006 * 0.8 / 3)
 
 
 def test_a_lexicon_does_not_replace_the_embeddings_of_the_run_that_a_model_starts_from(trained: Trained) -> None:

@@ -1,17 +1,21 @@
 """A model that starts from a run goes on from what that run has learned."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from tests.pretrained.folders import write_model
 from tests.tiny import Trained, left_to_auto
 
+from dragoman.errors import SettingsError
 from dragoman.jobs.auto import settle
 from dragoman.jobs.checks import check_recipe
-from dragoman.jobs.choices import IMPORTED_RATE
+from dragoman.jobs.choices import IMPORTED_RATE, LEAST_DROPOUT, SHORT_TRAINING, choose_model
+from dragoman.jobs.train import fit
+from dragoman.jobs.workload import Workload
 from dragoman.pretrained.job import import_model
-from dragoman.runs.folder import open_run
 from dragoman.runs.recipe import Recipe
 from dragoman.runs.warm_start import codecs_for
 
@@ -20,57 +24,101 @@ GUIDED = "training.guided={layer: 1, links: learned, shift: false}"
 
 
 @pytest.mark.parametrize(
-    ("of_base", "given", "found"),
+    ("model", "given", "found"),
     [
-        (("optimizer=muon", "learning_rate=0.006", "embedding_rate=2.0"), (), ("muon", 0.002, 2.0, 0.0)),
-        (("optimizer=adam", "learning_rate=0.003", "weight_decay=0"), (), ("adam", 0.001, 1.0, 0.0)),
-        (("learning_rate=0.003", "weight_decay=0.02"), (), ("adamw", 0.001, 1.0, 0.02)),
-        (("optimizer=muon", "learning_rate=0.006"), ("training.optimizer=adamw",), ("adamw", 0.0005, 1.0, 0.01)),
-        (("optimizer=nesterov", "momentum=0.9"), (), ("muon", 0.002, 2.0, 0.01)),
-        (("optimizer=muon",), ("training.learning_rate=0.1",), ("muon", 0.1, 1.0, 0.0)),
-        ((), ("model.adapters={rank: 2}",), ("muon", 0.006, 2.0, 0.01)),
+        ((), (), ("muon", 0.002, 2.0, 0.01)),
+        (("model.positions=none", "model.relative=rotary"), (), ("muon", 0.003, 3.0, 0.01)),
+        (
+            ("model.positions=none", "model.relative=rotary"),
+            ("training.tokens_per_step=375",),
+            ("muon", 0.0015, 3.0, 0.01),
+        ),
+        ((), ("training.optimizer=adamw",), ("adamw", 0.0005, 1.0, 0.01)),
+        ((), ("training.optimizer=adam",), ("adam", 0.0005, 1.0, 0.0)),
+        ((), ("training.learning_rate=0.1",), ("muon", 0.1, 2.0, 0.01)),
+        ((), ("training.embedding_rate=5",), ("muon", 0.002, 5.0, 0.01)),
+        ((), ("model.adapters={rank: 2}",), ("adamw", 0.0025, 1.0, 0.01)),
+        ((), ("model.adapters={rank: 2}", "training.optimizer=muon"), ("muon", 0.002, 2.0, 0.01)),
     ],
 )
+@pytest.mark.parametrize("kind", ["auto", "transformer, relative: auto, positions: auto"])
 def test_what_a_run_has_learned_is_continued_at_a_lower_rate(
-    trained: Trained, of_base: tuple[str, ...], given: tuple[str, ...], found: tuple[str, float, float, float]
+    trained: Trained,
+    kind: str,
+    model: tuple[str, ...],
+    given: tuple[str, ...],
+    found: tuple[str, float, float, float],
 ) -> None:
-    base = trained("transformer", *(f"training.{one}" for one in of_base), "training.steps=1")
-    assert rates(continued(base, *given)) == pytest.approx(found)
+    base = trained("transformer", *model, "training.optimizer=adam", "training.steps=1")
+    assert rates(continued(base, *given, kind=kind)) == pytest.approx(found)
 
 
-def test_an_imported_run_is_continued_as_it_is_adapted(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ((), ("adamw", IMPORTED_RATE, 1.0, 0.01)),
+        (("training.optimizer=adam",), ("adam", IMPORTED_RATE, 1.0, 0.0)),
+        (("model.adapters={rank: 2}",), ("adamw", 5 * IMPORTED_RATE, 1.0, 0.01)),
+        (("training.optimizer=muon",), ("muon", 0.002, 2.0, 0.01)),
+        (("training.embedding_rate=5",), ("muon", 0.002, 5.0, 0.01)),
+    ],
+)
+def test_an_imported_run_is_continued_as_it_is_adapted(
+    tmp_path: Path, given: tuple[str, ...], found: tuple[str, float, float, float]
+) -> None:
     import_model(str(write_model(tmp_path / "model", "marian")), tmp_path / "base", languages=("en", "vi"))
-    found = continued(tmp_path / "base", "text={kind: imported}")
-    assert rates(found) == pytest.approx(("adamw", IMPORTED_RATE, 1.0, 0.01))
+    auto = ("training.guided=auto", "decoding.length_penalty=auto")
+    recipe = continued(tmp_path / "base", "text={kind: imported}", *auto, *given)
+    assert rates(recipe) == pytest.approx(found)
+    assert recipe.training.guided is None and recipe.decoding.length_penalty == 1.0
 
 
-def test_a_run_is_continued_with_its_search_and_is_taught_no_links_if_it_was_not(trained: Trained) -> None:
-    auto = ("training.guided=auto", "decoding.no_repeat_ngram=auto", "decoding.length_penalty=auto")
-    for given in ((), (GUIDED, "decoding.length_penalty=0.9", "decoding.no_repeat_ngram=3")):
-        found = continued(base := trained("transformer", *given, "training.steps=1"), *auto)
-        assert (found.training.guided is None) == (not given)
-        before = open_run(base).recipe.decoding
-        assert found.decoding.length_penalty == before.length_penalty == (0.9 if given else 1.0)
-        assert found.decoding.no_repeat_ngram == before.no_repeat_ngram == (3 if given else 0)
+def test_what_a_run_has_learned_counts_for_search_and_no_links_are_taught_if_they_were_not(trained: Trained) -> None:
+    auto = ("training.guided=auto", "decoding.length_penalty=auto")
+    for given in ((), (GUIDED,)):
+        found = continued(trained("transformer", *given, "training.steps=1"), *auto)
+        assert (found.training.guided is None) == (not given) and found.decoding.length_penalty == 1.2
+    work = Workload(100, 2500, 1e6, before=SHORT_TRAINING)
+    assert chosen_by(left_to_auto(), work)["decoding.length_penalty"] == 1.0
+    assert chosen_by(left_to_auto(), replace(work, before=1e6))["decoding.length_penalty"] == 1.2
 
 
 @pytest.mark.parametrize("kind", ["transformer", "rnn"])
 def test_dropout_follows_the_passes_of_the_new_training_unless_it_is_given(trained: Trained, kind: str) -> None:
-    base = trained(kind, "model.dropout=0.0", "training.steps=1")
+    base = trained(kind, "model.dropout=0.15", "training.steps=1")
     assert continued(base, "training.steps=1").model.dropout == 0.0
     assert continued(base, "training.steps=100000").model.dropout == 0.3
     assert continued(base, "model.dropout=0.25").model.dropout == 0.25
 
 
-def test_a_size_that_is_given_is_not_replaced_by_that_of_the_run(trained: Trained) -> None:
+def test_dropout_is_that_of_the_run_where_it_applies_in_few_places(trained: Trained) -> None:
+    base = trained("rnn", "model.outer_dropout=0.1", "model.dropout=0.2", "training.steps=1")
+    assert continued(base, "training.steps=100000").model.dropout == 0.2
+
+
+def test_r_drop_has_two_passes_that_differ_however_few_passes_over_the_corpus_are_made(trained: Trained) -> None:
+    r_drop = ("training.consistency={kind: r_drop}", "training.steps=1")
+    assert continued(trained("transformer", "training.steps=1"), *r_drop).model.dropout == LEAST_DROPOUT
+
+
+def test_a_size_that_is_given_is_not_replaced_by_that_of_the_run(trained: Trained, tmp_path: Path) -> None:
     base = trained("transformer", "training.steps=1")
-    assert continued(base, "model.width=48").model.width == 48, "which is refused when the weights are copied"
+    found = continued(base, "model.width=48")
+    assert found.model.width == 48
+    with pytest.raises(SettingsError, match=r"`model.width` is 48, but .* was trained with 16"):
+        fit(found, tmp_path / "run")
 
 
-def continued(base: Path, *assignments: str) -> Recipe:
+def test_a_model_of_documents_goes_on_from_one_of_sentences(trained: Trained) -> None:
+    base = trained("transformer", "training.steps=1")
+    found = continued(base, kind="document, width: auto, heads: auto")
+    assert (found.model.kind, found.model.width, found.training.learning_rate) == ("document", 16, 0.002)
+
+
+def continued(base: Path, *assignments: str, kind: str = "auto") -> Recipe:
     """Return the recipe that is chosen for a model that starts from a run."""
     given = ("training.embedding_rate=auto", "training.weight_decay=auto", *assignments)
-    recipe = left_to_auto(f"model={{kind: auto, start_from: {{whole: {base}}}}}", *given)
+    recipe = left_to_auto(f"model={{kind: {kind}, start_from: {{whole: {base}}}}}", *given)
     found = settle(recipe, lambda one: codecs_for(one, list), device=CPU, say=lambda _: None).recipe
     check_recipe(found)
     return found
@@ -80,3 +128,8 @@ def rates(recipe: Recipe) -> tuple[str, float, float, float]:
     """Return the optimiser of a recipe, its rates and its weight decay."""
     training = recipe.training
     return training.optimizer, training.learning_rate, training.embedding_rate, training.weight_decay
+
+
+def chosen_by(recipe: Recipe, work: Workload) -> dict[str, Any]:
+    """Return what is chosen for an amount of work, by path."""
+    return {one.path: one.value for one in choose_model(recipe, work)}

@@ -16,7 +16,7 @@ from dragoman.errors import InputError, RunError, SettingsError
 from dragoman.inference.checks import lay_over
 from dragoman.inference.translation import Translation
 from dragoman.jobs.checks import check_recipe, check_rerank
-from dragoman.jobs.choices import IMPORTED_RATE
+from dragoman.jobs.choices import ADAPTED_RATE, ADAPTERS_RATE, IMPORTED_RATE
 from dragoman.jobs.grow import remark
 from dragoman.jobs.interpolation import interpolate
 from dragoman.jobs.mixing import (
@@ -64,10 +64,6 @@ PASSES = 10
 """Maximum number of passes over the pairs of the domain."""
 PATIENCE = 5
 """Validations without improvement, two in each pass over the domain, after which training stops."""
-LARGEST_RATE = 5e-4
-"""Largest default learning rate of whole models: a new optimiser must not undo what the base has learned."""
-ADAPTERS_RATE = 5
-"""How many times as fast adapters learn, which start from nothing."""
 LEAST_SHARE, LARGEST_SHARE = 0.75, 0.9
 """Bounds of the default share of general pairs that come from a corpus."""
 DOMAIN_PASSES = 5
@@ -229,7 +225,7 @@ def adapted_recipe(base: Run, mixture: Mixture, settings: AdaptationSettings) ->
 
 def _rate(base: Run, method: MethodName) -> float:
     """Return the peak learning rate: a fifth of the base's, within bounds; more for adapters."""
-    whole = IMPORTED_RATE if "imported" in base.manifest else min(base.recipe.training.learning_rate / 5, LARGEST_RATE)
+    whole = IMPORTED_RATE if "imported" in base.manifest else min(base.recipe.training.learning_rate / 5, ADAPTED_RATE)
     return whole * (ADAPTERS_RATE if method == "adapters" else 1)
 
 

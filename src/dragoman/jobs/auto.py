@@ -3,8 +3,9 @@
 The rule is in `jobs/choices.py`.
 """
 
+import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,9 +14,8 @@ import torch
 from dragoman.data.corpus import read_pairs
 from dragoman.data.filters import PairFilter
 from dragoman.errors import number_of
-from dragoman.jobs.choices import CONTINUED, IMPORTED_RATE, PASSES, choose_model, vocabulary_size
+from dragoman.jobs.choices import PASSES, choose_model, vocabulary_size
 from dragoman.jobs.memory import fitting_batch, room_for_batches
-from dragoman.jobs.rules import ADAPTIVE
 from dragoman.jobs.speed import BATCH, measure_speed, reference_of
 from dragoman.jobs.workload import Choice, Workload, tokens_of_batch
 from dragoman.machine.processes import process_count
@@ -35,6 +35,10 @@ LONGEST_WORD = 12
 """Mean number of characters between spaces above which a language does not put spaces between words."""
 START = ("start_from", "adapters")
 """Settings of a model that are never those of the run that it starts from."""
+DROPOUT = frozenset({"model.dropout", "model.feed_forward_dropout"})
+"""Settings that a model has anew when it starts from a run."""
+INHERITED = "that of the run that it starts from"
+"""Why a setting is chosen that a run has."""
 VALIDATING = 0.9
 """Share of a budget in minutes that is left for steps; the rest goes to validation."""
 REFERENCE_FLOPS = 4e7
@@ -106,7 +110,9 @@ def settle(recipe: Recipe, learn: Learn, *, device: torch.device, say: Callable[
     size = measure_corpus(recipe)
     base = base_of(recipe)
     kept = size_given(recipe)
-    choices = _replaced(choose_text(recipe, size), {} if kept is None else {"text.size": kept})
+    choices = choose_text(recipe, size)
+    if kept is not None:
+        choices = [replace(one, value=kept, reason=INHERITED) if one.path == "text.size" else one for one in choices]
     try:
         codecs = learn(settled(recipe, _values(choices)))
     except TooLargeError as error:
@@ -135,49 +141,33 @@ def settle(recipe: Recipe, learn: Learn, *, device: torch.device, say: Callable[
 
 
 def _choose(recipe: Recipe, work: Workload, base: Run | None) -> list[Choice]:
-    """Choose all but the section `text`; what follows from the run that the whole model starts from is that run's."""
+    """Choose all but the section `text`. A model that starts from a run has all settings of that run but dropout and those that
+    the recipe gives, and the rest is chosen for them.
+    """
     if base is None:
         return choose_model(recipe, work)
     own = base.recipe.model.model_dump(mode="json")
-    work = replace(work, width=own.get("width"), layers=own.get("decoder_layers"))
-    if "model.kind" not in recipe.auto:
-        kept = {f"model.{name}": value for name, value in own.items() if "dropout" not in name}
-        return _continued(recipe, base, _replaced(choose_model(recipe, work), kept))
-    given = {*START, *recipe.model.model_fields_set} - {"kind"}
-    sizes = [Choice(f"model.{name}", value, "") for name, value in own.items() if name not in given]
-    model = base.recipe.model.model_copy(update={"start_from": recipe.model.start_from})
-    trained = recipe.with_model(model, auto=["model.dropout"] if "dropout" in {*own} - given else [])
-    return [*_replaced(sizes, {"model.kind": own["kind"]}), *_continued(recipe, base, choose_model(trained, work))]
+    work = replace(work, width=own.get("width"), layers=own.get("decoder_layers"), **_learned(base, work))
+    kept = {f"model.{name}" for name in own} & {*recipe.auto}
+    if "model.kind" in recipe.auto:
+        given = {*START, *recipe.model.model_fields_set} - {"kind"}
+        kept = {f"model.{name}" for name in own if name not in given}
+    few = own.get("outer_dropout") is not None  # places in which `dropout` would still apply
+    dropout = set() if few else kept & DROPOUT
+    values = {path: own[path.removeprefix("model.")] for path in sorted(kept)}
+    chosen = choose_model(recipe.with_model(settled(recipe, values).model, auto=sorted(dropout)), work)
+    shown = {"model.kind"} if "model.kind" in recipe.auto else kept
+    rest = sorted(kept - {one.path for one in chosen})
+    return [*(Choice(path, values[path], INHERITED if path in shown else "") for path in rest), *chosen]
 
 
-def _continued(recipe: Recipe, base: Run, choices: Sequence[Choice]) -> list[Choice]:
-    """Return the choices for a model that has learned what a run knows: searched for and guided as there, at a lower rate.
-
-    Adapters have learned nothing yet, so they have the rate of a new model.
-    """
-    own = base.recipe
-    kept = {f"decoding.{name}": getattr(own.decoding, name) for name in ("no_repeat_ngram", "length_penalty")}
-    if own.training.guided is None:
-        kept["training.guided"] = None
-    choices = _replaced(choices, kept)
-    if getattr(recipe.model, "adapters", None) is not None:
-        return choices
-    if ORIGINAL in base.manifest:
-        choices = _replaced(choices, {"training.optimizer": "adamw", "training.embedding_rate": 1.0}, "")
-        return _replaced(choices, {"training.learning_rate": IMPORTED_RATE}, "for models that were imported")
-    optimizer = own.training.optimizer
-    if optimizer in ADAPTIVE and ("training.optimizer" in recipe.auto or recipe.training.optimizer == optimizer):
-        names = ("optimizer", "learning_rate", "embedding_rate", "weight_decay")
-        choices = _replaced(choices, {f"training.{name}": getattr(own.training, name) for name in names})
-    rates = {one.path: float(f"{CONTINUED * one.value:.3g}") for one in choices if one.path == "training.learning_rate"}
-    return _replaced(choices, rates, "a third, because the model has learned before")
-
-
-def _replaced(
-    choices: Iterable[Choice], values: Mapping[str, Any], reason: str = "that of the run that it starts from"
-) -> list[Choice]:
-    """Return choices with other values."""
-    return [replace(one, value=values[one.path], reason=reason) if one.path in values else one for one in choices]
+def _learned(base: Run, work: Workload) -> dict[str, Any]:
+    """Return what a run has learned, for the work of a model that starts from it: none is taught links that was not before."""
+    return {
+        "before": base.manifest.get("cost", {}).get("tokens", math.inf),
+        "imported": ORIGINAL in base.manifest,
+        "linkable": work.linkable and base.recipe.training.guided is not None,
+    }
 
 
 def _within_memory(

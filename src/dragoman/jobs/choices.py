@@ -16,6 +16,7 @@ from dragoman.layers.lexical_settings import middle_layer
 from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.recipe import Recipe, settled
 from dragoman.runs.rules import refusals
+from dragoman.training.consistency_settings import RDropSettings
 
 RECURRENT_TOKENS = 1e6
 """If a Transformer sees at most so many target tokens in the time, a recurrent model is taken instead.
@@ -55,9 +56,15 @@ EMBEDDING_RATE = 3.0
 LARGEST_RATE = 0.014
 """Largest learning rate of a Transformer, whatever the tokens of a step; larger ones have not been tried."""
 CONTINUED = 1 / 3
-"""Learning rate of a run that starts from the whole of another, as a share of that run's: more undoes what was learned."""
+"""Learning rate of a model that starts from a whole run, as a share of that of a new one: more undoes what was learned."""
 IMPORTED_RATE = 5e-5
 """Learning rate of models trained elsewhere, in the middle of what people use for opus-mt."""
+ADAPTED_RATE = 5e-4
+"""Largest learning rate with which AdamW adapts a whole model: a new optimiser must not undo what it has learned."""
+ADAPTERS_RATE = 5
+"""How many times as fast adapters learn, which start from nothing."""
+LEAST_DROPOUT = 0.1
+"""Dropout with R-Drop, which compares two passes that must differ."""
 RATES = {"adam": 0.0015, "adamw": 0.0015, "muon": 0.004, "sgd": 0.5, "nesterov": 0.25}
 """Learning rates of optimisers that the recipe names where `auto` would take another.
 
@@ -92,11 +99,39 @@ def choose_model(recipe: Recipe, work: Workload) -> list[Choice]:
         choices = [*training_of_recurrent(work, lexicon=_takes_lexicon(recipe))]
     else:
         choices = [*any_model(work)]
-    return [
-        choice
-        for choice in _for_optimizer(recipe, choices)
-        if choice.path in recipe.auto or choice.path == "model.tied"
-    ]
+    return [one for one in _suiting(recipe, work, choices) if one.path in recipe.auto or one.path == "model.tied"]
+
+
+def _suiting(recipe: Recipe, work: Workload, choices: Sequence[Choice]) -> list[Choice]:
+    """Return the choices with what suits the recipe's optimiser and consistency, and a model that has learned before."""
+    if isinstance(recipe.training.consistency, RDropSettings):
+        choices = [
+            replace(one, value=max(one.value, LEAST_DROPOUT)) if one.path == "model.dropout" else one for one in choices
+        ]
+    choices = _for_optimizer(recipe, choices)
+    return choices if work.before is None else _continued(recipe, work, choices)
+
+
+def _continued(recipe: Recipe, work: Workload, choices: Sequence[Choice]) -> list[Choice]:
+    """Return the choices with a lower rate; imported models and adapters are trained as `dragoman adapt` does, with AdamW."""
+    training, adapters = recipe.training, getattr(recipe.model, "adapters", None) is not None
+    free = "training.optimizer" in recipe.auto or training.optimizer in ("adam", "adamw")
+    apart = "training.embedding_rate" not in recipe.auto and training.embedding_rate != 1.0  # which Muon alone has
+    if free and not apart and (work.imported or adapters):
+        rate = (IMPORTED_RATE if work.imported else ADAPTED_RATE) * (ADAPTERS_RATE if adapters else 1)
+        whose = "of imported models" if work.imported else "of adapters"
+        own = {
+            "training.optimizer": Choice("training.optimizer", "adamw", ""),
+            "training.learning_rate": Choice("training.learning_rate", rate, f"that {whose}"),
+            "training.embedding_rate": Choice("training.embedding_rate", 1.0, ""),
+        }
+        return [own.get(one.path, one) for one in choices]
+
+    def lower(one: Choice) -> Choice:
+        rate = float(f"{CONTINUED * one.value:.3g}")
+        return replace(one, value=rate, reason="a third, because the model has learned before")
+
+    return [lower(one) if one.path == "training.learning_rate" else one for one in choices]
 
 
 def _for_optimizer(recipe: Recipe, choices: Sequence[Choice]) -> list[Choice]:
@@ -162,7 +197,7 @@ def _search_of_transformer(work: Workload, chosen: Mapping[str, Any]) -> Iterato
     """Yield how a Transformer's translations are searched for; CTranslate2, which cannot keep a beam from repeating, does not
     read those with cosines.
     """
-    repeats = work.seen <= REPEATING and chosen["model.cross_score"] == "cosine"
+    repeats = work.learned <= REPEATING and chosen["model.cross_score"] == "cosine"
     yield from _search(work, repeats=repeats)
 
 
@@ -177,7 +212,7 @@ def _recurrent_for(recipe: Recipe, work: Workload) -> list[Choice]:
         return []
     choices = [
         one
-        for one in _for_optimizer(recipe, [*recurrent(_useful(recipe, work))])
+        for one in _suiting(recipe, work, [*recurrent(_useful(recipe, work))])
         if one.path.startswith("model.") or one.path in recipe.auto
     ]
     return [] if refusals(RULES, settled(recipe, {one.path: one.value for one in choices})) else choices
@@ -307,7 +342,7 @@ def _search(work: Workload | None = None, *, repeats: bool = False) -> Iterator[
     A length penalty of 1.4 gains up to 0.3 BLEU from English to Vietnamese, but costs 2 from Vietnamese to English: translations
     begin again where they should end. Not measured where tokens are characters.
     """
-    short = work is not None and work.seen <= SHORT_TRAINING and not work.by_character
+    short = work is not None and work.learned <= SHORT_TRAINING and not work.by_character
     size, why = (4, "after so short a training it repeats itself") if short and repeats else (0, "")
     yield Choice("decoding.no_repeat_ngram", size, why)
     why = "after so short a training, translations are too short otherwise" if short else ""

@@ -45,6 +45,10 @@ class Workload:
     """Whether words can be linked, and the objective learns from links."""
     by_character: bool = False
     """Whether tokens are single characters, which come again in any sentence."""
+    before: float | None = None
+    """Target tokens that the run has learned from with which the whole model starts; None for a new model."""
+    imported: bool = False
+    """Whether that run was imported."""
     epochs: float | None = None
     """Passes to make where the recipe has no other budget, or time for more than are of use."""
 
@@ -66,6 +70,11 @@ class Workload:
     def amount(self) -> float:
         """Return the target tokens by which the model, its batch and its guide are chosen."""
         return self.seen if self.seen_by_reference is None else self.seen_by_reference
+
+    @property
+    def learned(self) -> float:
+        """Return the target tokens that the model has learned from at the end, by which its translations are searched for."""
+        return self.seen + (self.before or 0.0)
 
     def steps(self, batch: int) -> float:
         """Return the number of steps, where a batch has at most `batch` tokens."""
