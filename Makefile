@@ -26,6 +26,7 @@ setup: $(VENV)/.installed  ## make .venv with the dragoman command (again only w
 
 demo: setup  ## train on the built-in phrasebook, evaluate, translate; writes runs/demo
 	$(BIN)/dragoman demo
+	@echo 'Before you type a dragoman command, once in each terminal: source $(BIN)/activate'
 
 atlas: setup  ## train every kind of attention and write docs/atlas; EVBNEWS=folder adds EVBNews; resumes
 	$(BIN)/python -m benchmarks.atlas $(if $(EVBNEWS),--evbnews "$(EVBNEWS)")
