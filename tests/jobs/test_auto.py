@@ -1,5 +1,6 @@
 """What a recipe leaves to `auto` is measured, chosen, told and kept."""
 
+import random
 import re
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,13 @@ class Heard(Silent):
 
     def say(self, sentence: str) -> None:
         self.sentences.append(sentence)
+
+
+class Letters:
+    """A codec whose tokens are letters."""
+
+    def sample(self, sentence: str, rng: random.Random, rate: float) -> str:
+        return sentence
 
 
 @pytest.mark.parametrize(("target", "spaced"), [("một hai ba", True), ("一二三四五六七八九十一二三四五", False)])
@@ -91,13 +99,22 @@ def test_tokens_are_counted_as_often_as_an_epoch_has_them(tmp_path: Path, monkey
     given = left_to_auto(f"data.root={tmp_path}", f"data.train=[{', '.join(corpora)}]", "training.epochs=1")
     size = measure_corpus(given)
 
-    class Letters:
-        def encode(self, sentence: str) -> str:
-            return sentence
-
     work = workload(given, size, Letters(), device=CPU, speed=lambda: 1.0)  # type: ignore[arg-type]
     assert size.pairs == 81 + 160
     assert work.tokens == pytest.approx(81 * 2 + 160 * 10, rel=0.15)
+
+
+def test_tokens_are_counted_as_epochs_cut_words() -> None:
+    size = CorpusSize(10, 100, (("abab abab abab", 1),) * 10)
+    codec = codecs_for(left_to_auto("text.size=12"), lambda: [("ab", "abab abab")] * 9)[1]
+
+    def tokens(*text: str) -> int:
+        return workload(left_to_auto(*text), size, codec, device=CPU, speed=lambda: 1.0).tokens
+
+    usual = 10 * (len(codec.encode("abab abab abab")) + 1)
+    assert tokens("text.sampling=0.5") > usual == tokens()
+    assert tokens("text.sampling=0.5", "text.sampling_target=0") == usual
+    assert tokens("text.sampling=0.5", "text.sampling_epochs=1") == usual
 
 
 def test_the_sample_of_a_large_corpus_is_spread_over_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,10 +141,6 @@ def test_the_sample_of_a_large_corpus_is_spread_over_it(monkeypatch: pytest.Monk
 )
 def test_the_smallest_budget_decides(training: dict[str, Any], seen: float) -> None:
     given = parse(Recipe, {**RECIPE, "model": "auto", "training": training})
-
-    class Letters:
-        def encode(self, sentence: str) -> str:
-            return sentence
 
     asked: list[int] = []
     work = workload(
@@ -216,6 +229,14 @@ def test_a_run_keeps_what_was_chosen_and_can_be_repeated_and_resumed(tmp_path: P
     assert settle_as(given, run.recipe) == run.recipe
 
 
+@pytest.mark.parametrize("model", ["{kind: transformer, width: auto}", "{kind: transformer, tied: none, width: auto}"])
+def test_matrices_stay_untied_as_they_were_chosen(model: str) -> None:
+    given = left_to_auto("text={kind: words, joint: false}", f"model={model}")
+    found = settle(given, lambda one: codecs_for(one, lambda: [("a b", "c d")] * 9), device=CPU, say=lambda _: None)
+    assert found.recipe.model.tied == ("none" if "none" in model else "target")
+    assert settle_as(given, found.recipe) == found.recipe
+
+
 def test_a_recurrent_model_is_kept_as_it_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auto, "measure_speed", lambda *_, **__: 50.0)
     given = left_to_auto("training.steps=null", "training.minutes=1")
@@ -248,23 +269,28 @@ def test_a_batch_is_no_larger_than_the_memory(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize(
-    ("settings", "fits", "batch"),
-    [((), 10**6, 3000), (("model={kind: gnmt, dropout: auto}",), 10**6, 2500), ((), 600, 600)],
+    ("settings", "device", "steps", "fits", "batch"),
+    [
+        ((), "cpu", 40_000, 10**6, 3000),
+        (("model={kind: gnmt, dropout: auto}",), "cpu", 40_000, 10**6, 2500),
+        ((), "cpu", 40_000, 600, 600),
+        ((), "cuda", 10_000, 10**6, 8000),  # 13 million tokens at 1,500, 34 at 4,000
+    ],
 )
 def test_a_budget_of_steps_is_one_of_batches_as_large_as_chosen(
-    settings: tuple[str, ...], fits: int, batch: int, monkeypatch: pytest.MonkeyPatch
+    settings: tuple[str, ...], device: str, steps: int, fits: int, batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(auto, "fitting_batch", lambda *_: fits)
     size = CorpusSize(100_000, 900, (("a b c d e f g h", 1),))
     monkeypatch.setattr(auto, "measure_corpus", lambda _: size)
     heard: list[str] = []
     codecs = codecs_for(left_to_auto("text.size=9"), lambda: [("a b", "c d")] * 9)
-    given = left_to_auto("model.width=16", *settings, "training.steps=40000")
-    found = settle(given, lambda _: codecs, device=CPU, say=heard.append)
-    passes = 40_000 * FILLED * batch / (size.pairs * (len(codecs[1].encode("a b c d e f g h")) + 1))
-    assert found.recipe.training.batch_tokens == batch and found.recipe.training.validate_every == 1600
+    given = left_to_auto("model.width=16", *settings, f"training.steps={steps}")
+    found = settle(given, lambda _: codecs, device=torch.device(device), say=heard.append)
+    passes = steps * FILLED * batch / (size.pairs * (len(codecs[1].encode("a b c d e f g h")) + 1))
+    assert found.recipe.training.batch_tokens == batch and found.recipe.training.validate_every == steps / 25
     assert f"{float(f'{passes:.3g}'):g} passes" in heard[1]
-    assert found.recipe.training.steps == 40_000 and "40,000 steps in the budget" in "".join(heard)
+    assert found.recipe.training.steps == steps and f"{steps:,} steps in the budget" in "".join(heard)
 
 
 def test_a_vocabulary_larger_than_the_text_allows_is_made_smaller(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """A model that starts from a run goes on from what that run has learned."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,13 @@ from tests.pretrained.folders import write_model
 from tests.tiny import Trained, left_to_auto
 
 from dragoman.errors import SettingsError
-from dragoman.jobs.auto import settle
+from dragoman.jobs.auto import settle, tokens_learned
 from dragoman.jobs.checks import check_recipe
 from dragoman.jobs.choices import IMPORTED_RATE, LEAST_DROPOUT, SHORT_TRAINING, choose_model
 from dragoman.jobs.train import fit
 from dragoman.jobs.workload import Workload
 from dragoman.pretrained.job import import_model
+from dragoman.runs.folder import ORIGINAL, TOKENS_BEFORE, open_run
 from dragoman.runs.recipe import Recipe
 from dragoman.runs.warm_start import codecs_for
 
@@ -81,6 +83,16 @@ def test_what_a_run_has_learned_counts_for_search_and_no_links_are_taught_if_the
     work = Workload(100, 2500, 1e6, before=SHORT_TRAINING)
     assert chosen_by(left_to_auto(), work)["decoding.length_penalty"] == 1.0
     assert chosen_by(left_to_auto(), replace(work, before=1e6))["decoding.length_penalty"] == 1.2
+
+
+def test_what_the_runs_before_a_run_have_learned_counts_too(trained: Trained, tmp_path: Path) -> None:
+    base = trained("transformer", "training.steps=1")
+    fit(continued(base, "training.steps=2"), tmp_path / "run")
+    first, second = open_run(base), open_run(tmp_path / "run")
+    tokens = [run.manifest["cost"]["tokens"] for run in (first, second)]
+    assert tokens_learned(first) == tokens[0] > 0 < tokens[1] and tokens_learned(second) == sum(tokens)
+    assert math.isinf(tokens_learned(replace(second, manifest={**second.manifest, ORIGINAL: {}})))
+    assert math.isinf(tokens_learned(replace(second, manifest={**second.manifest, TOKENS_BEFORE: None})))
 
 
 @pytest.mark.parametrize("kind", ["transformer", "rnn"])

@@ -289,6 +289,27 @@ def test_a_recurrent_model_keeps_its_settings_and_is_trained_as_one_that_auto_ch
     assert (found.training.guided is None) == (decoder == "plain")
 
 
+@pytest.mark.parametrize("average", [2, 7])
+def test_as_many_weights_are_kept_as_the_recipe_averages(average: int) -> None:
+    found = chosen(left_to_auto("training.keep=auto", f"training.average={average}"), Workload(100, 2500, 5000))
+    assert (found.training.keep, found.training.average) == (average, average)
+    assert chosen(left_to_auto("training.keep=auto"), Workload(100, 2500, 5000)).training.keep == 1
+
+
+@pytest.mark.parametrize("heads", [3, 5, 7])
+def test_a_width_has_an_even_share_for_each_of_the_heads_that_the_recipe_gives(heads: int) -> None:
+    given = left_to_auto(f"model={{kind: transformer, heads: {heads}, width: auto, relative: auto, positions: auto}}")
+    found = chosen(given, Workload(100, 2500, 5000, heads=heads)).model
+    assert found.width % (2 * heads) == 0 and 192 <= found.width < 192 + 2 * heads and found.relative == "rotary"
+
+
+@pytest.mark.parametrize(("optimizer", "decay"), [("adam", 0.0), ("adamw", 0.01)])
+def test_a_phase_of_adam_has_no_weight_decay(optimizer: str, decay: float) -> None:
+    phases = f"training.phases=[{{after: 0.5, optimizer: {optimizer}}}]"
+    found = chosen(left_to_auto("training.weight_decay=auto", phases), Workload(100, 2500, 5000))
+    assert found.training.weight_decay == decay and found.training.optimizer == "muon"
+
+
 @pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd", "nesterov", "muon"])
 @pytest.mark.parametrize("model", ["auto", "{kind: transformer}", "{kind: rnn}", "{kind: gnmt, hidden: 32}"])
 def test_an_optimiser_that_the_recipe_names_has_rates_of_its_own(model: str, optimizer: str) -> None:

@@ -4,6 +4,7 @@ The rule is in `jobs/choices.py`.
 """
 
 import math
+import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,17 +15,18 @@ import torch
 from dragoman.data.corpus import read_pairs
 from dragoman.data.filters import PairFilter
 from dragoman.errors import number_of
-from dragoman.jobs.choices import PASSES, choose_model, vocabulary_size
+from dragoman.jobs.choices import PASSES, choose_model, unties, vocabulary_size
 from dragoman.jobs.memory import fitting_batch, room_for_batches
 from dragoman.jobs.speed import BATCH, measure_speed, reference_of
 from dragoman.jobs.workload import Choice, Workload, tokens_of_batch
 from dragoman.machine.processes import process_count
 from dragoman.models.seq2seq import Vocabularies
-from dragoman.runs.folder import ORIGINAL, Run
+from dragoman.runs.folder import ORIGINAL, TOKENS_BEFORE, Run
 from dragoman.runs.recipe import Recipe, settled, written_value
 from dragoman.runs.warm_start import base_of, size_given
 from dragoman.text.codec import Codec
 from dragoman.text.pieces import TooLargeError
+from dragoman.text.settings import target_sampling
 
 Learn = Callable[[Recipe], tuple[Codec, Codec]]
 """Returns the codecs for a recipe."""
@@ -164,10 +166,18 @@ def _choose(recipe: Recipe, work: Workload, base: Run | None) -> list[Choice]:
 def _learned(base: Run, work: Workload) -> dict[str, Any]:
     """Return what a run has learned, for the work of a model that starts from it: none is taught links that was not before."""
     return {
-        "before": base.manifest.get("cost", {}).get("tokens", math.inf),
+        "before": tokens_learned(base),
         "imported": ORIGINAL in base.manifest,
         "linkable": work.linkable and base.recipe.training.guided is not None,
     }
+
+
+def tokens_learned(run: Run) -> float:
+    """Return the target tokens that a run has learned from, with those of the runs before it; infinity where nobody knows."""
+    if ORIGINAL in run.manifest:
+        return math.inf
+    known = (run.manifest.get("cost", {}).get("tokens"), run.manifest.get(TOKENS_BEFORE, 0))
+    return sum(math.inf if one is None else one for one in known)
 
 
 def _within_memory(
@@ -177,10 +187,13 @@ def _within_memory(
 
     Return it with the work, in which each step of a budget in steps has the batch that was chosen.
     """
-    first = settled(recipe, _values(_choose(recipe, work, base)))
-    work = _in_batches(recipe, work, first.training.batch_tokens)
-    choices = _choose(recipe, work, base)
-    chosen = settled(recipe, _values(choices))
+    batch, choices = None, _choose(recipe, work, base)
+    while (
+        chosen := settled(recipe, _values(choices))
+    ).training.batch_tokens != batch:  # larger ones see more, and grow again
+        batch = chosen.training.batch_tokens
+        work = _in_batches(recipe, work, batch)
+        choices = _choose(recipe, work, base)
     if "training.batch_tokens" not in recipe.auto or (batch := most(chosen)) >= chosen.training.batch_tokens:
         return work, choices
     work = _in_batches(recipe, work, batch)
@@ -200,6 +213,8 @@ def settle_as(recipe: Recipe, begun: Recipe) -> Recipe:
     paths = set(recipe.auto)
     if "model.kind" in paths:
         paths |= {f"model.{name}" for name in before["model"] if name not in recipe.model.model_fields_set}
+    elif paths and unties(recipe):
+        paths.add("model.tied")
     parts = [path.split(".") for path in sorted(paths)]
     return settled(recipe, {f"{part}.{name}": before[part][name] for part, name in parts if name in before[part]})
 
@@ -236,7 +251,11 @@ def workload(
 ) -> Workload:
     """Return how much the budget of `recipe` lets the reference model learn, whose `speed` is asked for if there are minutes."""
     training, auto = recipe.training, recipe.auto
-    counted = sum(times * (len(codec.encode(sentence)) + 1) for sentence, times in size.sample)
+    heads = (
+        0 if "model.heads" in auto or getattr(recipe.model, "head_size", None) else getattr(recipe.model, "heads", 0)
+    )
+    rate, rng = 0.0 if recipe.text.sampling_epochs else target_sampling(recipe.text), random.Random(recipe.seed)
+    counted = sum(times * (len(codec.sample(sentence, rng, rate)) + 1) for sentence, times in size.sample)
     pieces = counted / max(sum(times for _, times in size.sample), 1)
     tokens = round(pieces * size.pairs)
     measured = None if training.minutes is None else speed()
@@ -250,6 +269,7 @@ def workload(
         timed=seen is not None and seen == allowed.get("minutes"),
         gpu=device.type == "cuda",
         width=None if "model.width" in auto else getattr(recipe.model, "width", None),
+        heads=heads or 1,
         batch=_batch(recipe),
         step=training.tokens_per_step,
         layers=None if "model.decoder_layers" in auto else getattr(recipe.model, "decoder_layers", None),

@@ -4,6 +4,7 @@ docs/quality.md has the trainings that the rule follows, and says what has not b
 the budget lets the model see each pair: with few passes, whatever slows learning down costs more than it gives.
 """
 
+import math
 from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -104,10 +105,10 @@ def choose_model(recipe: Recipe, work: Workload) -> list[Choice]:
 
 def _suiting(recipe: Recipe, work: Workload, choices: Sequence[Choice]) -> list[Choice]:
     """Return the choices with what suits the recipe's optimiser and consistency, and a model that has learned before."""
+    least: dict[str, float] = {} if "training.average" in recipe.auto else {"training.keep": recipe.training.average}
     if isinstance(recipe.training.consistency, RDropSettings):
-        choices = [
-            replace(one, value=max(one.value, LEAST_DROPOUT)) if one.path == "model.dropout" else one for one in choices
-        ]
+        least["model.dropout"] = LEAST_DROPOUT
+    choices = [replace(one, value=max(one.value, least[one.path])) if one.path in least else one for one in choices]
     choices = _for_optimizer(recipe, choices)
     return choices if work.before is None else _continued(recipe, work, choices)
 
@@ -135,28 +136,30 @@ def _continued(recipe: Recipe, work: Workload, choices: Sequence[Choice]) -> lis
 
 
 def _for_optimizer(recipe: Recipe, choices: Sequence[Choice]) -> list[Choice]:
-    """Return the choices; where the recipe names another optimiser than they do, with what suits that one."""
-    name, chosen = recipe.training.optimizer, {one.path: one.value for one in choices}
-    if "training.optimizer" in recipe.auto or name == chosen["training.optimizer"]:
-        return list(choices)
-    suiting = {
-        "training.learning_rate": Choice("training.learning_rate", RATES[name], f"for {name}"),
-        "training.embedding_rate": Choice("training.embedding_rate", 1.0, ""),
-    }
-    if name not in ("adamw", "muon"):  # which alone keep the decay apart from the gradient
+    """Return the choices; where the recipe names other optimisers than they do, also of phases, with what suits those."""
+    usual = next(one.value for one in choices if one.path == "training.optimizer")
+    name = usual if "training.optimizer" in recipe.auto else recipe.training.optimizer
+    suiting: dict[str, Choice] = {}
+    if name != usual:
+        suiting["training.learning_rate"] = Choice("training.learning_rate", RATES[name], f"for {name}")
+        suiting["training.embedding_rate"] = Choice("training.embedding_rate", 1.0, "")
+    named = {name, *(phase.optimizer for phase in recipe.training.phases if phase.optimizer)}
+    if not named <= {"adamw", "muon"}:  # which alone keep the decay apart from the gradient
         suiting["training.weight_decay"] = Choice("training.weight_decay", 0.0, "")
     return [suiting.get(one.path, one) for one in choices]
 
 
-def _untied(recipe: Recipe) -> Iterator[Choice]:
-    """Yield which matrices of a Transformer are one, where the recipe does not say so and the default cannot be."""
-    if not recipe.text.joint and "tied" not in recipe.model.model_fields_set:
-        yield Choice("model.tied", "target", "each language has a vocabulary of its own")
+def unties(recipe: Recipe) -> bool:
+    """Tell whether `model.tied` is chosen although it is never `auto`: the recipe does not give it, and its default cannot be."""
+    transformer = recipe.model.kind in ("transformer", "document")
+    return transformer and not recipe.text.joint and "tied" not in recipe.model.model_fields_set
 
 
 def _transformer(recipe: Recipe, work: Workload, *, lexicon: bool) -> list[Choice]:
     """Return the choices for a Transformer, of which some follow from others."""
-    choices = [*transformer(work, lexicon=lexicon), *_untied(recipe)]
+    choices = [*transformer(work, lexicon=lexicon)]
+    if unties(recipe):
+        choices.append(Choice("model.tied", "target", "each language has a vocabulary of its own"))
     choices += _attention(recipe, choices)
     chosen = {choice.path: choice.value for choice in choices}
     return [*choices, *_rates(work, chosen), *_search_of_transformer(work, chosen)]
@@ -359,10 +362,10 @@ def heads_for(width: int) -> int:
 
 
 def size_of(work: Workload) -> tuple[int, int]:
-    """Return layers on each side, and width."""
+    """Return layers on each side, and width, of which each of the heads that the recipe gives has the same even share."""
     sizes = ((40e6, 3, 192), (200e6, 3, 256), (800e6, 4, 384), (float("inf"), 6, 512))
     layers, width = next((layers, width) for most, layers, width in sizes if work.amount <= most)
-    return layers, work.width or width
+    return layers, work.width or 2 * work.heads * math.ceil(width / (2 * work.heads))
 
 
 def dropout_for(passes: float, limits: Sequence[float] = DROPOUT_PASSES) -> float:

@@ -1,5 +1,6 @@
 """Prepare a run for training: everything checked, what is `auto` chosen, codecs learned; or one opened to be resumed."""
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
@@ -11,7 +12,7 @@ from dragoman.data.corpus import corpus_files, read_pairs, require_documents
 from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.unknown import learn_dictionary
 from dragoman.errors import RunError, SettingsError
-from dragoman.jobs.auto import settle, settle_as
+from dragoman.jobs.auto import settle, settle_as, tokens_learned
 from dragoman.jobs.checks import (
     check_corpora,
     check_recipe,
@@ -23,7 +24,7 @@ from dragoman.jobs.checks import (
 from dragoman.jobs.examination import check_data, check_vocabularies
 from dragoman.machine.devices import choose_device
 from dragoman.models.capabilities import capabilities_of
-from dragoman.runs.folder import GROWN, Run, check_new, new_run, open_run, read_sealed
+from dragoman.runs.folder import GROWN, TOKENS_BEFORE, Run, check_new, new_run, open_run, read_sealed
 from dragoman.runs.recipe import Recipe, with_own_texts
 from dragoman.runs.warm_start import base_of, check_rows, checksums, codecs_for
 from dragoman.settings import parse
@@ -102,8 +103,11 @@ def prepare(
     if recipe.model.start_from is not None:
         metadata["start_from"] = checksums(recipe)
         listener.say(f"Starting from {' and '.join(str(folder) for folder in recipe.model.start_from.runs.values())}.")
-    dictionary = _dictionary(recipe, codecs)
-    return new_run(folder, recipe, codecs, metadata=metadata, dictionary=dictionary, before=base_of(recipe))
+    dictionary, before = _dictionary(recipe, codecs), base_of(recipe)
+    if before is not None:
+        learned = tokens_learned(before)
+        metadata[TOKENS_BEFORE] = learned if math.isfinite(learned) else None
+    return new_run(folder, recipe, codecs, metadata=metadata, dictionary=dictionary, before=before)
 
 
 def learn_both(recipe: Recipe, listener: Listener) -> tuple[Codec, Codec]:

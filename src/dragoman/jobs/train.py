@@ -46,6 +46,7 @@ from dragoman.runs.lock import run_lock
 from dragoman.runs.recipe import Recipe
 from dragoman.runs.warm_start import start
 from dragoman.text.codec import Codec
+from dragoman.text.settings import target_sampling
 from dragoman.training.checkpoint import average, fill, load_weights
 from dragoman.training.compiling import Compiled
 from dragoman.training.contracts import Listener, Objective, Objectives, Stream
@@ -290,10 +291,9 @@ def _stream(run: Run, model: Model, listener: Listener, *, encoders: Encoders) -
 def _variation(recipe: Recipe) -> Variation:
     """Return how the sentences of one epoch differ from those of another."""
     text = recipe.text
-    target = text.sampling if text.sampling_target is None else text.sampling_target
     share = 0.0 if text.glossary is None else text.glossary.share
     noise = recipe.data.noise if recipe.data.is_noised else 0.0
-    return Variation(text.sampling, target, text.sampling_epochs, recipe.data.joined, share, noise)
+    return Variation(text.sampling, target_sampling(text), text.sampling_epochs, recipe.data.joined, share, noise)
 
 
 def with_choices(run: Run, trainer: Trainer, about: Mapping[str, Any]) -> Run:

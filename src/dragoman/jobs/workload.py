@@ -35,6 +35,8 @@ class Workload:
     gpu: bool = False
     width: int | None = None
     """Width of the model, if the recipe says so."""
+    heads: int = 1
+    """Heads that divide the width, if the recipe says so."""
     batch: int | None = None
     """Tokens of a batch, if the recipe says so."""
     step: int | None = None

@@ -57,6 +57,8 @@ CODECS = frozenset({"source.json", "target.json", "text.json"})
 """Files of the codecs, which are the first that a new run writes."""
 ORIGINAL = "imported"
 """Entry of a manifest, and folder in a run, with what is kept of the pretrained model that the weights once came from."""
+TOKENS_BEFORE = "tokens_before"
+"""Entry of a manifest with the target tokens of the trainings before, if the weights come from a run; null if nobody knows."""
 GROWN = "grown"
 """Entry of a manifest with what has been added to the vocabularies of a run, which no training has seen yet."""
 BEFORE_A_RUN = CODECS | {DICTIONARY, LEDGER, ORIGINAL, "recipe.yaml", "distilled", "mixed"}

@@ -138,3 +138,8 @@ TextSettings = Annotated[
     SentencePieceSettings | WordsSettings | CharactersSettings | ImportedSettings, Field(discriminator="kind")
 ]
 """How text is tokenised, for both languages alike."""
+
+
+def target_sampling(text: TextSettings) -> float:
+    """Return the rate of subword regularisation of target sentences."""
+    return text.sampling if text.sampling_target is None else text.sampling_target
