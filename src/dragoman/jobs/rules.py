@@ -34,7 +34,7 @@ def _optimised_by(optimizers: Sequence[str], setting: str) -> Works:
 
     def works(recipe: Any, training: OptimisationSettings) -> bool:
         if "training.optimizer" in getattr(recipe, "auto", ()):
-            return not set(CHOSEN).isdisjoint(optimizers)
+            return not {*CHOSEN, *(phase.optimizer for phase in training.phases)}.isdisjoint(optimizers)
         phases = [training.in_phase(number) for number in range(len(training.phases) + 1)]
         value = getattr(training, setting)
         return any(one.optimizer in optimizers and getattr(one, setting) == value for one in phases)
@@ -213,7 +213,7 @@ COMPUTING = (
     Rule(
         "training.padding",
         _can("packs"),
-        "needs multi-head attention by scaled dot products and softmax, without attention dropout and with no relative "
+        "needs multi-head attention by products or cosines and softmax, without attention dropout and with no relative "
         "positions but rotary, which this `model` does not have",
     ),
     Rule(
