@@ -106,7 +106,7 @@ def test_arguments_that_do_not_fit_are_refused(files: tuple[Path, Path], tmp_pat
     assert "give a recipe" in refusal("check", *files, "--set", "data.joined=0.1")
     path = recipe_file(tmp_path, "rnn")
     refused = refusal("check", path, "--from", "en")
-    assert "remove --from and --to" in refused and "give two files that match line by line" in refused
+    assert "remove --from, --to and --columns" in refused and "give two files that match line by line" in refused
     assert "cannot be written" in refusal("check", *files, "--report", tmp_path / "nowhere" / "page.html")
 
 

@@ -36,12 +36,26 @@ def test_two_files_say_their_languages(tmp_path: Path) -> None:
     assert found.code == 0 and len((tmp_path / "out" / "train.fr").read_text(encoding="utf-8").splitlines()) == 80
 
 
+def test_the_columns_of_a_table_are_those_that_are_named(tmp_path: Path) -> None:
+    table = tmp_path / "a.tsv"
+    lines = (f"{at}\t{en}\t{9 * at}\t{fr}\n" for at, (en, fr) in enumerate(good(100)))
+    table.write_text("".join(lines), encoding="utf-8")
+    given = ("split", table, "--from", "en", "--to", "fr", "--out", tmp_path / "out")
+    unnamed, named = dragoman(*given), dragoman(*given, "--columns", 1, 3)
+    remark = f"{table} has 4 columns, of which the first two are read; --columns names others"
+    assert unnamed.code == 2 and remark in unnamed.errors and "0 pairs with text on both sides" in unnamed.errors
+    assert named.code == 0 and remark not in named.errors
+    written = (tmp_path / "out" / "train.fr").read_text(encoding="utf-8").splitlines()
+    assert len(written) == 80 and set(written) <= {fr for _, fr in good(100)}
+
+
 def test_what_cannot_be_split_is_refused(memory: Path, tmp_path: Path) -> None:
     out = ("--out", tmp_path / "out")
     assert "give them with --from and --to" in refusal("split", memory, *out)
     assert "both languages are `en`; give two" in refusal("split", memory, "--from", "en", "--to", "en", *out)
     assert "give two files that match line by line, or .tsv" in refusal("split", memory, tmp_path / "a.en", *out)
     assert "give two files that match line by line, or .tsv" in refusal("split", tmp_path / "a.en", *out)
+    assert "--columns is for .tsv files" in refusal("split", memory, "--columns", 0, 1, *out)
     message = refusal("split", memory, "--from", "en", "--to", "de", *out)
     assert (
         "has no unit with both `en` and `de` (its languages are `en`, `fr`)" in message and "--from and --to" in message

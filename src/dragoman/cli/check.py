@@ -29,6 +29,12 @@ TargetLanguage = Annotated[
         "--to", metavar="LANGUAGE", help="Language of the target, if the name of its file does not end in it."
     ),
 ]
+Columns = Annotated[
+    tuple[int, int] | None,
+    typer.Option(
+        metavar="SOURCE TARGET", help="Columns of source and target in .tsv files, counted from 0. [default: 0 1]"
+    ),
+]
 
 
 def check(
@@ -41,6 +47,7 @@ def check(
     ],
     source_language: SourceLanguage = None,
     to: TargetLanguage = None,
+    columns: Columns = None,
     settings: RecipeSettings = None,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="Also write a page with histograms and examples.")
@@ -58,7 +65,7 @@ def check(
     from dragoman.doctor.cleaning import Cleaning, check_fixable
     from dragoman.doctor.examine import examine
 
-    data, limits = _data(corpus, (source_language, to), settings)
+    data, limits = _data(corpus, (source_language, to), columns, settings)
     if fix is not None:
         check_fixable(data)
     if report is not None:
@@ -91,9 +98,12 @@ def check(
 
 
 def _data(
-    corpus: list[str], languages: tuple[str | None, str | None], settings: list[str] | None
+    corpus: list[str],
+    languages: tuple[str | None, str | None],
+    columns: tuple[int, int] | None,
+    settings: list[str] | None,
 ) -> "tuple[DataSettings, Limits | None]":
-    """Return the corpora to examine, and what the recipe allows if there is one; `languages` are those of the options."""
+    """Return the corpora to examine, and what the recipe allows if there is one; the rest are options."""
     from dragoman.data.settings import DataSettings
     from dragoman.settings import parse
 
@@ -101,10 +111,10 @@ def _data(
         from dragoman.jobs.examination import limits_of
         from dragoman.runs.recipe import load_recipe
 
-        if any(languages):
+        if any(languages) or columns is not None:
             raise InputError(
-                "a recipe says what its languages are; remove --from and --to, or, if this is no recipe but parallel text, "
-                f"{FORMS_OF_TEXT}"
+                "a recipe says what its languages and columns are; remove --from, --to and --columns, or, if this is no recipe "
+                f"but parallel text, {FORMS_OF_TEXT}"
             )
         try:
             recipe = load_recipe(corpus[0], settings or [])
@@ -115,7 +125,7 @@ def _data(
         return recipe.data, limits_of(recipe)
     if settings:
         raise InputError("--set changes settings of a recipe; remove it, or give a recipe")
-    tables, (source, target) = corpora_of(corpus, languages)
+    tables, (source, target) = corpora_of(corpus, languages, columns)
     source, target = source or "source", target or "target"
     if source == target:
         source, target = "source", "target"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from io import BufferedIOBase, RawIOBase
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dragoman.atomic import check_output, write_output
 from dragoman.cli.console import note
@@ -215,16 +215,26 @@ def is_table(file: str) -> bool:
 
 
 def corpora_of(
-    files: Sequence[str], languages: tuple[str | None, str | None]
-) -> tuple[list[dict[str, str]], tuple[str | None, str | None]]:
+    files: Sequence[str], languages: tuple[str | None, str | None], columns: tuple[int, int] | None
+) -> tuple[list[dict[str, Any]], tuple[str | None, str | None]]:
     """Return the settings of the corpora in files, and their languages: those given, or else what the names of files say.
 
-    >>> corpora_of(["train.en", "train.vi.gz"], (None, None))
+    `columns` are those of both sides in .tsv files; without them, it is told which are read of more than two.
+
+    >>> corpora_of(["train.en", "train.vi.gz"], (None, None), None)
     ([{'source': 'train.en', 'target': 'train.vi.gz'}], ('en', 'vi'))
-    >>> corpora_of(["a.tsv", "b.tmx"], ("en", None))
-    ([{'tsv': 'a.tsv'}, {'tmx': 'b.tmx'}], ('en', None))
+    >>> corpora_of(["a.tsv", "b.tmx"], ("en", None), (1, 3))
+    ([{'tsv': 'a.tsv', 'columns': (1, 3)}, {'tmx': 'b.tmx'}], ('en', None))
     """
-    tables = [{kind: file} for file in files if (kind := _kind_of(file)) is not None]
+    tables: list[dict[str, Any]] = [{kind: file} for file in files if (kind := _kind_of(file)) is not None]
+    tabbed = [table for table in tables if "tsv" in table]
+    if columns is not None and not tabbed:
+        raise InputError("--columns is for .tsv files, but none is given; leave it out")
+    for table in tabbed:
+        if columns is not None:
+            table["columns"] = columns
+        elif (count := 1 + next(read_lines(Path(table["tsv"])), "").count("\t")) > 2:
+            note(f"{table['tsv']} has {count} columns, of which the first two are read; --columns names others")
     if len(tables) == len(files):
         return tables, languages
     if tables or len(files) != 2:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.check import SourceLanguage, TargetLanguage
+from dragoman.cli.check import Columns, SourceLanguage, TargetLanguage
 from dragoman.cli.console import ProgressDisplay, note, print_path
 from dragoman.cli.files import corpora_of
 from dragoman.errors import InputError, number_of, shell_path
@@ -21,6 +21,7 @@ def split(
     out: Annotated[Path, typer.Option(help="New folder for train, dev and test files.")],
     source_language: SourceLanguage = None,
     to: TargetLanguage = None,
+    columns: Columns = None,
     dev: Annotated[
         int | None,
         typer.Option(min=1, help="Pairs of dev. [default: a twentieth of all, 200 to 1,000, but at most a tenth]"),
@@ -36,7 +37,7 @@ def split(
     from dragoman.jobs.split import split
     from dragoman.settings import parse
 
-    tables, (source, target) = corpora_of(files, (source_language, to))
+    tables, (source, target) = corpora_of(files, (source_language, to), columns)
     if source is None or target is None:
         raise InputError(
             "the names of these files do not say what their two languages are; give them with --from and --to"
