@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.quality.plan import Job
+from benchmarks.speed.parts.train import PEERS
 
 Points = dict[str, list[tuple[float, float]]]
 """Minutes of a core and mean BLEU of each variant, in the order of the minutes."""
@@ -12,6 +13,8 @@ Points = dict[str, list[tuple[float, float]]]
 
 OWN = ("Dragoman, auto", "Dragoman, auto, more cores")
 """Names of the points of `auto`."""
+TITLES = {peer.name: peer.title for peer, _ in PEERS}
+"""Names of the points of other toolkits."""
 
 
 def compared(jobs: Sequence[Job], results: Mapping[str, Mapping[str, Any]]) -> dict[str, Points]:
@@ -21,7 +24,7 @@ def compared(jobs: Sequence[Job], results: Mapping[str, Mapping[str, Any]]) -> d
         if job.key in results and "minutes" in job.budget and (job.variant == "auto" or job.is_peer):
             scores = results[job.key]["bleu"].values()
             point = (job.budget["minutes"] * job.threads, sum(scores) / len(scores))
-            name = job.variant if job.is_peer else OWN[job.threads > 1]
+            name = TITLES.get(job.variant, job.variant) if job.is_peer else OWN[job.threads > 1]
             found.setdefault(job.corpus, {}).setdefault(name, []).append(point)
     return {
         corpus: {name: sorted(points) for name, points in variants.items()}
