@@ -101,10 +101,20 @@ def test_a_recipe_is_examined(tmp_path: Path) -> None:
     assert found.code == 0 and found.lines[-1].startswith("90 pairs: 0 errors")
 
 
+def test_a_table_is_examined_in_the_columns_that_are_named_also_where_its_first_line_is_damaged(tmp_path: Path) -> None:
+    table = tmp_path / "a.tsv"
+    table.write_bytes(b"1\tcaf\xe9\t1\tone\n" + b"2\ttwo words\t2\tdeux mots\n" * 9)
+    usual, named = dragoman("check", table), dragoman("check", table, "--columns", 1, 3)
+    assert "[invalid-utf8]" in usual.output and "[invalid-utf8]" in named.output and usual.code == named.code == 1
+    assert "a.tsv has 4 columns" in usual.errors and "columns" not in named.errors
+    assert usual.output != named.output
+
+
 def test_arguments_that_do_not_fit_are_refused(files: tuple[Path, Path], tmp_path: Path) -> None:
     assert "give two files that match line by line" in refusal("check", *files, files[0])
     assert "give a recipe" in refusal("check", *files, "--set", "data.joined=0.1")
     path = recipe_file(tmp_path, "rnn")
+    assert "remove --from, --to and --columns" in refusal("check", path, "--columns", 0, 1)
     refused = refusal("check", path, "--from", "en")
     assert "remove --from, --to and --columns" in refused and "give two files that match line by line" in refused
     assert "cannot be written" in refusal("check", *files, "--report", tmp_path / "nowhere" / "page.html")

@@ -45,8 +45,8 @@ def test_the_columns_of_a_table_are_those_that_are_named(tmp_path: Path) -> None
     remark = f"{table} has 4 columns, of which the first two are read; --columns names others"
     assert unnamed.code == 2 and remark in unnamed.errors and "0 pairs with text on both sides" in unnamed.errors
     assert named.code == 0 and remark not in named.errors
-    written = (tmp_path / "out" / "train.fr").read_text(encoding="utf-8").splitlines()
-    assert len(written) == 80 and set(written) <= {fr for _, fr in good(100)}
+    written = [(tmp_path / "out" / f"train.{side}").read_text(encoding="utf-8").splitlines() for side in ("en", "fr")]
+    assert len(written[0]) == 80 and set(zip(*written, strict=True)) <= set(good(100))
 
 
 def test_what_cannot_be_split_is_refused(memory: Path, tmp_path: Path) -> None:
@@ -55,7 +55,9 @@ def test_what_cannot_be_split_is_refused(memory: Path, tmp_path: Path) -> None:
     assert "both languages are `en`; give two" in refusal("split", memory, "--from", "en", "--to", "en", *out)
     assert "give two files that match line by line, or .tsv" in refusal("split", memory, tmp_path / "a.en", *out)
     assert "give two files that match line by line, or .tsv" in refusal("split", tmp_path / "a.en", *out)
-    assert "--columns is for .tsv files" in refusal("split", memory, "--columns", 0, 1, *out)
+    (tmp_path / "a.tsv").write_text("one\tun\n", encoding="utf-8")
+    for given in ((memory, "--columns", 0, 1), (tmp_path / "a.tsv", "--columns", 0, -1)):
+        assert "--columns takes two columns of .tsv files" in refusal("split", *given, *out)
     message = refusal("split", memory, "--from", "en", "--to", "de", *out)
     assert (
         "has no unit with both `en` and `de` (its languages are `en`, `fr`)" in message and "--from and --to" in message

@@ -117,6 +117,21 @@ def test_tokens_are_counted_as_epochs_cut_words() -> None:
     assert tokens("text.sampling=0.5", "text.sampling_epochs=1") == usual
 
 
+@pytest.mark.parametrize(
+    ("model", "heads"),
+    [
+        ("heads: 5, width: auto", 5),
+        ("heads: 5, head_size: 20, width: auto", 1),
+        ("heads: auto, width: auto", 1),
+        ("heads: 2, width: 32", 2),
+    ],
+)
+def test_the_heads_that_divide_the_width_are_those_of_the_recipe(model: str, heads: int) -> None:
+    given = left_to_auto(f"model={{kind: transformer, {model}}}")
+    size = CorpusSize(10, 0, (("a", 1),))
+    assert workload(given, size, Letters(), device=CPU, speed=lambda: 1.0).heads == heads  # type: ignore[arg-type]
+
+
 def test_the_sample_of_a_large_corpus_is_spread_over_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auto, "SAMPLE", 20)
     size = measure_corpus(left_to_auto())

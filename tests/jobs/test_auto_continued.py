@@ -93,6 +93,9 @@ def test_what_the_runs_before_a_run_have_learned_counts_too(trained: Trained, tm
     assert tokens_learned(first) == tokens[0] > 0 < tokens[1] and tokens_learned(second) == sum(tokens)
     assert math.isinf(tokens_learned(replace(second, manifest={**second.manifest, ORIGINAL: {}})))
     assert math.isinf(tokens_learned(replace(second, manifest={**second.manifest, TOKENS_BEFORE: None})))
+    older = {name: value for name, value in second.manifest.items() if name != TOKENS_BEFORE}
+    assert math.isinf(tokens_learned(replace(second, manifest=older))), "a run from before this was counted"
+    assert second.inherited("cost")[TOKENS_BEFORE] == tokens[0]
 
 
 @pytest.mark.parametrize("kind", ["transformer", "rnn"])

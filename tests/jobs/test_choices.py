@@ -303,8 +303,8 @@ def test_a_width_has_an_even_share_for_each_of_the_heads_that_the_recipe_gives(h
     assert found.width % (2 * heads) == 0 and 192 <= found.width < 192 + 2 * heads and found.relative == "rotary"
 
 
-@pytest.mark.parametrize(("optimizer", "decay"), [("adam", 0.0), ("adamw", 0.01)])
-def test_a_phase_of_adam_has_no_weight_decay(optimizer: str, decay: float) -> None:
+@pytest.mark.parametrize(("optimizer", "decay"), [("adam", 0.0), ("adamw", 0.01), ("sgd", 0.01)])
+def test_nothing_decays_where_a_phase_is_of_adam(optimizer: str, decay: float) -> None:
     phases = f"training.phases=[{{after: 0.5, optimizer: {optimizer}}}]"
     found = chosen(left_to_auto("training.weight_decay=auto", phases), Workload(100, 2500, 5000))
     assert found.training.weight_decay == decay and found.training.optimizer == "muon"

@@ -170,6 +170,8 @@ def test_the_rate_of_embeddings_may_be_set_where_the_optimiser_is_still_to_be_ch
     (early,) = refused("training.embedding_rate=1", "training.momentum=0.9")
     assert "`training.momentum: 0.9` works only with" in early, "auto chooses neither sgd nor nesterov"
     assert refused("training.momentum=0.9", "training.phases=[{after: 0.5, optimizer: sgd}]") == []
+    (unread,) = refused("training.momentum=0.9", "training.phases=[{after: 0.5, optimizer: sgd, momentum: 0.5}]")
+    assert "`training.momentum: 0.9` works only with" in unread, "the phase has its own"
     (sentence,) = refused("training.optimizer=adamw")
     assert sentence.startswith("`training.embedding_rate: 3.0` works only with `training.optimizer: muon`")
 

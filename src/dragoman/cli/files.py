@@ -228,17 +228,17 @@ def corpora_of(
     """
     tables: list[dict[str, Any]] = [{kind: file} for file in files if (kind := _kind_of(file)) is not None]
     tabbed = [table for table in tables if "tsv" in table]
-    if columns is not None and not tabbed:
-        raise InputError("--columns is for .tsv files, but none is given; leave it out")
+    if len(tables) != len(files) and (tables or len(files) != 2):
+        raise InputError(FORMS_OF_TEXT)
+    if columns is not None and (not tabbed or min(columns) < 0):
+        raise InputError("--columns takes two columns of .tsv files, counted from 0; correct it, or leave it out")
     for table in tabbed:
         if columns is not None:
             table["columns"] = columns
-        elif (count := 1 + next(read_lines(Path(table["tsv"])), "").count("\t")) > 2:
+        elif (count := 1 + next(read_lines(Path(table["tsv"]), lambda _: None), "").count("\t")) > 2:
             note(f"{table['tsv']} has {count} columns, of which the first two are read; --columns names others")
-    if len(tables) == len(files):
+    if tables:
         return tables, languages
-    if tables or len(files) != 2:
-        raise InputError(FORMS_OF_TEXT)
     source, target = (own or language_of(Path(file)) or None for own, file in zip(languages, files, strict=True))
     return [{"source": files[0], "target": files[1]}], (source, target)
 

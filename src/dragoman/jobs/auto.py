@@ -174,9 +174,11 @@ def _learned(base: Run, work: Workload) -> dict[str, Any]:
 
 def tokens_learned(run: Run) -> float:
     """Return the target tokens that a run has learned from, with those of the runs before it; infinity where nobody knows."""
-    if ORIGINAL in run.manifest:
+    manifest = run.manifest
+    if ORIGINAL in manifest:
         return math.inf
-    known = (run.manifest.get("cost", {}).get("tokens"), run.manifest.get(TOKENS_BEFORE, 0))
+    new = "whole" not in manifest.get("start_from", {}) and {"adapted", "merged"}.isdisjoint(manifest)
+    known = (manifest.get("cost", {}).get("tokens"), manifest.get(TOKENS_BEFORE, 0 if new else None))
     return sum(math.inf if one is None else one for one in known)
 
 
@@ -251,9 +253,8 @@ def workload(
 ) -> Workload:
     """Return how much the budget of `recipe` lets the reference model learn, whose `speed` is asked for if there are minutes."""
     training, auto = recipe.training, recipe.auto
-    heads = (
-        0 if "model.heads" in auto or getattr(recipe.model, "head_size", None) else getattr(recipe.model, "heads", 0)
-    )
+    sized = getattr(recipe.model, "head_size", None) is not None  # so that heads need not divide the width
+    heads = 1 if "model.heads" in auto or sized else getattr(recipe.model, "heads", 1)
     rate, rng = 0.0 if recipe.text.sampling_epochs else target_sampling(recipe.text), random.Random(recipe.seed)
     counted = sum(times * (len(codec.sample(sentence, rng, rate)) + 1) for sentence, times in size.sample)
     pieces = counted / max(sum(times for _, times in size.sample), 1)
@@ -269,7 +270,7 @@ def workload(
         timed=seen is not None and seen == allowed.get("minutes"),
         gpu=device.type == "cuda",
         width=None if "model.width" in auto else getattr(recipe.model, "width", None),
-        heads=heads or 1,
+        heads=heads,
         batch=_batch(recipe),
         step=training.tokens_per_step,
         layers=None if "model.decoder_layers" in auto else getattr(recipe.model, "decoder_layers", None),

@@ -24,7 +24,7 @@ def average_run(folder: Path, last: int, out: Path | None = None) -> Path:
         run.files.check_recorded(path)
     target = out or folder.resolve().with_name(f"{folder.resolve().name}-average")
     names = [path.stem for path in paths]
-    metadata = run.inherited("start_from") | {"averaged": names}  # adapters need their base
+    metadata = run.inherited("start_from", "cost") | {"averaged": names}  # adapters need their base
     check_new(target, resumable=False)
     with replacing_run(target) as temporary:
         averaged = new_run(

@@ -136,15 +136,18 @@ def _continued(recipe: Recipe, work: Workload, choices: Sequence[Choice]) -> lis
 
 
 def _for_optimizer(recipe: Recipe, choices: Sequence[Choice]) -> list[Choice]:
-    """Return the choices; where the recipe names other optimisers than they do, also of phases, with what suits those."""
+    """Return the choices; where the recipe names another optimiser than they do, with what suits that one.
+
+    A phase has the rate of its recipe, but none may decay with Adam, whose setting refuses it.
+    """
     usual = next(one.value for one in choices if one.path == "training.optimizer")
     name = usual if "training.optimizer" in recipe.auto else recipe.training.optimizer
     suiting: dict[str, Choice] = {}
     if name != usual:
         suiting["training.learning_rate"] = Choice("training.learning_rate", RATES[name], f"for {name}")
         suiting["training.embedding_rate"] = Choice("training.embedding_rate", 1.0, "")
-    named = {name, *(phase.optimizer for phase in recipe.training.phases if phase.optimizer)}
-    if not named <= {"adamw", "muon"}:  # which alone keep the decay apart from the gradient
+    adam = "adam" in (phase.optimizer for phase in recipe.training.phases)
+    if adam or name not in ("adamw", "muon"):  # which alone keep the decay apart from the gradient
         suiting["training.weight_decay"] = Choice("training.weight_decay", 0.0, "")
     return [suiting.get(one.path, one) for one in choices]
 

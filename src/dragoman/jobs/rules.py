@@ -33,11 +33,11 @@ def _optimised_by(optimizers: Sequence[str], setting: str) -> Works:
     """Return a condition: one of these optimisers is ever used with `training`'s value of the setting, or may be by `auto`."""
 
     def works(recipe: Any, training: OptimisationSettings) -> bool:
-        if "training.optimizer" in getattr(recipe, "auto", ()):
-            return not {*CHOSEN, *(phase.optimizer for phase in training.phases)}.isdisjoint(optimizers)
-        phases = [training.in_phase(number) for number in range(len(training.phases) + 1)]
-        value = getattr(training, setting)
-        return any(one.optimizer in optimizers and getattr(one, setting) == value for one in phases)
+        named = [None, *(phase.optimizer for phase in training.phases)]
+        free = CHOSEN if "training.optimizer" in getattr(recipe, "auto", ()) else ()
+        phases = [(training.in_phase(number), () if own else free) for number, own in enumerate(named)]
+        used = [one for one, others in phases if not {one.optimizer, *others}.isdisjoint(optimizers)]
+        return any(getattr(one, setting) == getattr(training, setting) for one in used)
 
     return works
 
@@ -213,7 +213,7 @@ COMPUTING = (
     Rule(
         "training.padding",
         _can("packs"),
-        "needs multi-head attention by products or cosines and softmax, without attention dropout and with no relative "
+        "needs multi-head attention by dot products or cosines and softmax, without attention dropout and with no relative "
         "positions but rotary, which this `model` does not have",
     ),
     Rule(

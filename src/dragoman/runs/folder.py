@@ -156,7 +156,11 @@ class Run:
 
     def inherited(self, *more: str) -> dict[str, Any]:
         """Return the entries of the manifest that hold for a run made of these weights: where they come from, and `more`."""
-        return {name: self.manifest[name] for name in ("data", "precision", "adapted", *more) if name in self.manifest}
+        return {
+            name: self.manifest[name]
+            for name in ("data", "precision", "adapted", TOKENS_BEFORE, *more)
+            if name in self.manifest
+        }
 
     def _filled(self, tensors: Mapping[str, Tensor], path: Path) -> Model:
         """Build the model with these weights; RunError before memory is taken for a model that they do not fit."""

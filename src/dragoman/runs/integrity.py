@@ -60,10 +60,12 @@ def unsealed(manifest: Mapping[str, Any], path: Path) -> tuple[dict[str, Any], d
 
 def check_entries(manifest: Mapping[str, Any], path: Path) -> None:
     """Raise RunError for a manifest whose entries are not what a run writes, though its checksum is right."""
-    tables = [manifest.get(name, {}) for name in ("data", "start_from", "grown", "adapted", "imported", "exported")]
+    tables = [
+        manifest.get(name, {}) for name in ("data", "start_from", "grown", "adapted", "imported", "exported", "cost")
+    ]
     whole = all(isinstance(table, dict) for table in tables)
     if whole:
-        data, start_from, grown, adapted, imported, _ = tables
+        data, start_from, grown, adapted, imported, _, cost = tables
         files, origins = imported.get("files", {}), start_from.values()
         lists = (grown.get("languages", []), adapted.get("runs", []))
         whole = all(isinstance(one, dict) for one in (files, *origins)) and all(isinstance(one, list) for one in lists)
@@ -74,6 +76,8 @@ def check_entries(manifest: Mapping[str, Any], path: Path) -> None:
             *(value for one in lists for value in one),
         )
         whole = whole and all(is_name(name) for name in files)
+        tokens = (manifest.get("tokens_before"), cost.get("tokens"))
+        whole = whole and all(one is None or (type(one) is int and one >= 0) for one in tokens)
     numbers = [manifest.get(name, 1) for name in ("threads", "replicas")]
     if not whole or not isinstance(manifest.get(IDENTITY, ""), str) or not all(_is_count(one) for one in numbers):
         raise RunError(f"{path} is damaged (an entry is not what a run has there); restore it from an intact copy")

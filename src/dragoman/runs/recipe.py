@@ -184,8 +184,8 @@ def without_auto(table: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, .
         chosen = [name for name in names if given.get(name) == AUTO]
         paths += [f"{section}.{name}" for name in chosen]
         fixed[section] = {name: value for name, value in given.items() if name not in chosen}
-    if "training.keep" in paths and isinstance(fixed["training"].get("average"), int):
-        fixed["training"]["keep"] = fixed["training"]["average"]
+    if "training.keep" in paths and type(average := fixed["training"].get("average")) is int and average > 0:
+        fixed["training"]["keep"] = average  # which may be more than the default
     if "model.kind" in paths:
         fixed["model"] = {"kind": "transformer", **fixed["model"]}
     if "training.epochs" in paths and not any(fixed["training"].get(budget) for budget in BUDGETS):
