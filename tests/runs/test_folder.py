@@ -167,6 +167,10 @@ def sealed_with(run: Run, **entries: object) -> Run:
         {"identity": 5},
         {"threads": 10**9},
         {"replicas": "many"},
+        {"tokens_before": "many"},
+        {"tokens_before": -1},
+        {"cost": []},
+        {"cost": {"tokens": "many"}},
     ],
     ids=str,
 )
