@@ -17,7 +17,8 @@ from dragoman.jobs.choices import IMPORTED_RATE, LEAST_DROPOUT, SHORT_TRAINING, 
 from dragoman.jobs.train import fit
 from dragoman.jobs.workload import Workload
 from dragoman.pretrained.job import import_model
-from dragoman.runs.folder import ORIGINAL, TOKENS_BEFORE, open_run
+from dragoman.runs.folder import ORIGINAL, open_run
+from dragoman.runs.integrity import TOKENS_BEFORE
 from dragoman.runs.recipe import Recipe
 from dragoman.runs.warm_start import codecs_for
 

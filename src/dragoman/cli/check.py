@@ -65,7 +65,7 @@ def check(
     from dragoman.doctor.cleaning import Cleaning, check_fixable
     from dragoman.doctor.examine import examine
 
-    data, limits = _data(corpus, (source_language, to), columns, settings)
+    data, limits = _data(corpus, (source_language, to), columns, settings=settings)
     if fix is not None:
         check_fixable(data)
     if report is not None:
@@ -101,6 +101,7 @@ def _data(
     corpus: list[str],
     languages: tuple[str | None, str | None],
     columns: tuple[int, int] | None,
+    *,
     settings: list[str] | None,
 ) -> "tuple[DataSettings, Limits | None]":
     """Return the corpora to examine, and what the recipe allows if there is one; the rest are options."""

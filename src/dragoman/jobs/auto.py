@@ -21,7 +21,8 @@ from dragoman.jobs.speed import BATCH, measure_speed, reference_of
 from dragoman.jobs.workload import Choice, Workload, tokens_of_batch
 from dragoman.machine.processes import process_count
 from dragoman.models.seq2seq import Vocabularies
-from dragoman.runs.folder import ORIGINAL, TOKENS_BEFORE, Run
+from dragoman.runs.folder import ORIGINAL, Run
+from dragoman.runs.integrity import TOKENS_BEFORE
 from dragoman.runs.recipe import Recipe, settled, written_value
 from dragoman.runs.warm_start import base_of, size_given
 from dragoman.text.codec import Codec

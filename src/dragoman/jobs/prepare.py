@@ -24,7 +24,8 @@ from dragoman.jobs.checks import (
 from dragoman.jobs.examination import check_data, check_vocabularies
 from dragoman.machine.devices import choose_device
 from dragoman.models.capabilities import capabilities_of
-from dragoman.runs.folder import GROWN, TOKENS_BEFORE, Run, check_new, new_run, open_run, read_sealed
+from dragoman.runs.folder import GROWN, Run, check_new, new_run, open_run, read_sealed
+from dragoman.runs.integrity import TOKENS_BEFORE
 from dragoman.runs.recipe import Recipe, with_own_texts
 from dragoman.runs.warm_start import base_of, check_rows, checksums, codecs_for
 from dragoman.settings import parse

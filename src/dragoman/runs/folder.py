@@ -35,6 +35,7 @@ from dragoman.regular_files import is_utf8
 from dragoman.runs.integrity import (
     COMPARED,
     IDENTITY,
+    INHERITED,
     check_entries,
     check_files,
     check_recipe,
@@ -57,8 +58,6 @@ CODECS = frozenset({"source.json", "target.json", "text.json"})
 """Files of the codecs, which are the first that a new run writes."""
 ORIGINAL = "imported"
 """Entry of a manifest, and folder in a run, with what is kept of the pretrained model that the weights once came from."""
-TOKENS_BEFORE = "tokens_before"
-"""Entry of a manifest with the target tokens of the trainings before, if the weights come from a run; null if nobody knows."""
 GROWN = "grown"
 """Entry of a manifest with what has been added to the vocabularies of a run, which no training has seen yet."""
 BEFORE_A_RUN = CODECS | {DICTIONARY, LEDGER, ORIGINAL, "recipe.yaml", "distilled", "mixed"}
@@ -156,11 +155,7 @@ class Run:
 
     def inherited(self, *more: str) -> dict[str, Any]:
         """Return the entries of the manifest that hold for a run made of these weights: where they come from, and `more`."""
-        return {
-            name: self.manifest[name]
-            for name in ("data", "precision", "adapted", TOKENS_BEFORE, *more)
-            if name in self.manifest
-        }
+        return {name: self.manifest[name] for name in (*INHERITED, *more) if name in self.manifest}
 
     def _filled(self, tensors: Mapping[str, Tensor], path: Path) -> Model:
         """Build the model with these weights; RunError before memory is taken for a model that they do not fit."""
@@ -347,9 +342,8 @@ def open_run(folder: str | Path) -> Run:
     recipe, moved = with_own_texts(with_runs_beside(read_recipe(folder, Recipe, written), folder), folder)
     if moved:
         manifest["data"] = {moved.get(path, path): known for path, known in manifest.get("data", {}).items()}
-    codecs = (Codec.load(folder, "source"), Codec.load(folder, "target"))
-    words = folder / DICTIONARY
-    return Run(folder, recipe, *codecs, manifest, read_dictionary(words) if words.exists() else {})
+    dictionary = read_dictionary(folder / DICTIONARY) if (folder / DICTIONARY).exists() else {}
+    return Run(folder, recipe, Codec.load(folder, "source"), Codec.load(folder, "target"), manifest, dictionary)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

@@ -20,6 +20,10 @@ CHECKSUM, RECIPE, IDENTITY = ledger.CHECKSUM, "recipe", "identity"
 """Entries of manifest.json: a checksum of the others, the recipe as it was written, the identity of the run."""
 COMPARED = "files"
 """Entry of manifest.json: the file with the checksums of all files, which runs of earlier releases have not."""
+TOKENS_BEFORE = "tokens_before"
+"""Entry of manifest.json: target tokens of the trainings before, if the weights come from a run; null if nobody knows."""
+INHERITED = ("data", "precision", "adapted", TOKENS_BEFORE)
+"""Entries of manifest.json that hold for a run made of the weights of another."""
 
 MAY_BE_EDITED = frozenset({"about", "data", "decoding"})
 """Sections of a run's recipe.yaml that may be edited by hand, as well as what may change in `training` when a run is resumed:
@@ -76,7 +80,7 @@ def check_entries(manifest: Mapping[str, Any], path: Path) -> None:
             *(value for one in lists for value in one),
         )
         whole = whole and all(is_name(name) for name in files)
-        tokens = (manifest.get("tokens_before"), cost.get("tokens"))
+        tokens = (manifest.get(TOKENS_BEFORE), cost.get("tokens"))
         whole = whole and all(one is None or (type(one) is int and one >= 0) for one in tokens)
     numbers = [manifest.get(name, 1) for name in ("threads", "replicas")]
     if not whole or not isinstance(manifest.get(IDENTITY, ""), str) or not all(_is_count(one) for one in numbers):
