@@ -24,7 +24,7 @@ def compared(jobs: Sequence[Job], results: Mapping[str, Mapping[str, Any]]) -> d
         if job.key in results and "minutes" in job.budget and (job.variant == "auto" or job.is_peer):
             scores = results[job.key]["bleu"].values()
             point = (job.budget["minutes"] * job.threads, sum(scores) / len(scores))
-            name = TITLES.get(job.variant, job.variant) if job.is_peer else OWN[job.threads > 1]
+            name = TITLES.get(job.recipe["peer"], job.variant) if job.is_peer else OWN[job.threads > 1]
             found.setdefault(job.corpus, {}).setdefault(name, []).append(point)
     return {
         corpus: {name: sorted(points) for name, points in variants.items()}

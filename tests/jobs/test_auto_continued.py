@@ -125,6 +125,21 @@ def test_a_size_that_is_given_is_not_replaced_by_that_of_the_run(trained: Traine
         fit(found, tmp_path / "run")
 
 
+def test_matrices_are_untied_as_in_the_run(trained: Trained) -> None:
+    text = "text={kind: words, joint: false}"
+    base = trained("transformer", text, "model.tied=target", "training.steps=1")
+    for kind in ("auto", "transformer, width: auto"):
+        assert continued(base, text, kind=kind).model.tied == "target"
+    assert continued(base, text, kind="transformer, tied: none, width: auto").model.tied == "none", (
+        "that is refused later"
+    )
+
+
+def test_dropout_follows_the_passes_with_several_layers_whose_outer_dropout_is_its_own(trained: Trained) -> None:
+    base = trained("rnn", "model.outer_dropout=0.1", "model.layers=2", "model.dropout=0.2", "training.steps=1")
+    assert continued(base, "training.steps=1").model.dropout == 0.0
+
+
 def test_a_model_of_documents_goes_on_from_one_of_sentences(trained: Trained) -> None:
     base = trained("transformer", "training.steps=1")
     found = continued(base, kind="document, width: auto, heads: auto")

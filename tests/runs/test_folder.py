@@ -169,6 +169,7 @@ def sealed_with(run: Run, **entries: object) -> Run:
         {"replicas": "many"},
         {"tokens_before": "many"},
         {"tokens_before": -1},
+        {"tokens_before": 10**400},
         {"cost": []},
         {"cost": {"tokens": "many"}},
     ],

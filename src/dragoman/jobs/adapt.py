@@ -16,7 +16,7 @@ from dragoman.errors import InputError, RunError, SettingsError
 from dragoman.inference.checks import lay_over
 from dragoman.inference.translation import Translation
 from dragoman.jobs.checks import check_recipe, check_rerank
-from dragoman.jobs.choices import ADAPTED_RATE, ADAPTERS_RATE, IMPORTED_RATE
+from dragoman.jobs.choices import adapted_rate
 from dragoman.jobs.grow import remark
 from dragoman.jobs.interpolation import interpolate
 from dragoman.jobs.mixing import (
@@ -46,7 +46,7 @@ from dragoman.jobs.translate_corpus import (
 from dragoman.layers.adapters import Adapters
 from dragoman.machine.processes import for_one_process
 from dragoman.models.capabilities import capabilities_of
-from dragoman.runs.folder import GROWN, Run, check_new, new_run, open_run
+from dragoman.runs.folder import GROWN, ORIGINAL, Run, check_new, new_run, open_run
 from dragoman.runs.lock import run_lock
 from dragoman.runs.recipe import Recipe
 from dragoman.runs.warm_start import check_rows, codecs_for
@@ -225,8 +225,8 @@ def adapted_recipe(base: Run, mixture: Mixture, settings: AdaptationSettings) ->
 
 def _rate(base: Run, method: MethodName) -> float:
     """Return the peak learning rate: a fifth of the base's, within bounds; more for adapters."""
-    whole = IMPORTED_RATE if "imported" in base.manifest else min(base.recipe.training.learning_rate / 5, ADAPTED_RATE)
-    return whole * (ADAPTERS_RATE if method == "adapters" else 1)
+    fifth = base.recipe.training.learning_rate / 5
+    return adapted_rate(imported=ORIGINAL in base.manifest, adapters=method == "adapters", most=fifth)
 
 
 def _opened(folder: Path, settings: AdaptationSettings) -> Run:

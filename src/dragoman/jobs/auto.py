@@ -17,8 +17,9 @@ from dragoman.data.filters import PairFilter
 from dragoman.errors import number_of
 from dragoman.jobs.choices import PASSES, choose_model, unties, vocabulary_size
 from dragoman.jobs.memory import fitting_batch, room_for_batches
+from dragoman.jobs.rules import drops_between_layers
 from dragoman.jobs.speed import BATCH, measure_speed, reference_of
-from dragoman.jobs.workload import Choice, Workload, tokens_of_batch
+from dragoman.jobs.workload import Choice, Workload, changed, tokens_of_batch
 from dragoman.machine.processes import process_count
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.runs.folder import ORIGINAL, Run
@@ -36,11 +37,11 @@ SAMPLE = 2000
 """Number of pairs whose tokens are counted, spread over the corpus."""
 LONGEST_WORD = 12
 """Mean number of characters between spaces above which a language does not put spaces between words."""
-START = ("start_from", "adapters")
+START = frozenset({"start_from", "adapters"})
 """Settings of a model that are never those of the run that it starts from."""
 DROPOUT = frozenset({"model.dropout", "model.feed_forward_dropout"})
 """Settings that a model has anew when it starts from a run."""
-INHERITED = "that of the run that it starts from"
+OF_THE_RUN = "that of the run that it starts from"
 """Why a setting is chosen that a run has."""
 VALIDATING = 0.9
 """Share of a budget in minutes that is left for steps; the rest goes to validation."""
@@ -115,14 +116,13 @@ def settle(recipe: Recipe, learn: Learn, *, device: torch.device, say: Callable[
     kept = size_given(recipe)
     choices = choose_text(recipe, size)
     if kept is not None:
-        choices = [replace(one, value=kept, reason=INHERITED) if one.path == "text.size" else one for one in choices]
+        choices = changed(choices, "text.size", value=kept, reason=OF_THE_RUN)
     try:
         codecs = learn(settled(recipe, _values(choices)))
     except TooLargeError as error:
         if "text.size" not in recipe.auto:
             raise
-        most = Choice("text.size", error.most, "all that the text has")
-        choices = [most if one.path == "text.size" else one for one in choices]
+        choices = changed(choices, "text.size", value=error.most, reason="all that the text has")
         codecs = learn(settled(recipe, _values(choices)))
     shared = codecs[0].shares(codecs[1])
     vocabularies = Vocabularies(len(codecs[0]), len(codecs[1]), shared)
@@ -151,17 +151,21 @@ def _choose(recipe: Recipe, work: Workload, base: Run | None) -> list[Choice]:
         return choose_model(recipe, work)
     own = base.recipe.model.model_dump(mode="json")
     work = replace(work, width=own.get("width"), layers=own.get("decoder_layers"), **_learned(base, work))
-    kept = {f"model.{name}" for name in own} & {*recipe.auto}
-    if "model.kind" in recipe.auto:
-        given = {*START, *recipe.model.model_fields_set} - {"kind"}
-        kept = {f"model.{name}" for name in own if name not in given}
-    few = own.get("outer_dropout") is not None  # places in which `dropout` would still apply
-    dropout = set() if few else kept & DROPOUT
+    kept = _left(recipe, own.keys() - START)
+    dropout = kept & DROPOUT if drops_between_layers(recipe, base.recipe.model) else set()
     values = {path: own[path.removeprefix("model.")] for path in sorted(kept)}
     chosen = choose_model(recipe.with_model(settled(recipe, values).model, auto=sorted(dropout)), work)
     shown = {"model.kind"} if "model.kind" in recipe.auto else kept
     rest = sorted(kept - {one.path for one in chosen})
-    return [*(Choice(path, values[path], INHERITED if path in shown else "") for path in rest), *chosen]
+    return [*(Choice(path, values[path], OF_THE_RUN if path in shown else "") for path in rest), *chosen]
+
+
+def _left(recipe: Recipe, names: Iterable[str]) -> set[str]:
+    """Return the paths of the settings of the model, of those with these names, that the recipe leaves to be chosen."""
+    paths = {f"model.{name}" for name in names}
+    if "model.kind" in recipe.auto:
+        return paths - {f"model.{name}" for name in recipe.model.model_fields_set - {"kind"}}
+    return paths & {*recipe.auto, *(["model.tied"] if unties(recipe) else [])}
 
 
 def _learned(base: Run, work: Workload) -> dict[str, Any]:
@@ -190,19 +194,17 @@ def _within_memory(
 
     Return it with the work, in which each step of a budget in steps has the batch that was chosen.
     """
-    batch, choices = None, _choose(recipe, work, base)
-    while (
-        chosen := settled(recipe, _values(choices))
-    ).training.batch_tokens != batch:  # larger ones see more, and grow again
-        batch = chosen.training.batch_tokens
-        work = _in_batches(recipe, work, batch)
-        choices = _choose(recipe, work, base)
+    choices = _choose(recipe, work, base)
+    chosen = settled(recipe, _values(choices))
+    # Larger batches see more, and may grow again.
+    while (grown := _in_batches(recipe, work, chosen.training.batch_tokens)) != work:
+        work, choices = grown, _choose(recipe, grown, base)
+        chosen = settled(recipe, _values(choices))
     if "training.batch_tokens" not in recipe.auto or (batch := most(chosen)) >= chosen.training.batch_tokens:
         return work, choices
     work = _in_batches(recipe, work, batch)
     smaller = _choose(recipe, replace(work, batch=batch), base)
-    reason = "the largest that fits into the free memory"
-    return work, [replace(one, reason=reason) if one.path == "training.batch_tokens" else one for one in smaller]
+    return work, changed(smaller, "training.batch_tokens", reason="the largest that fits into the free memory")
 
 
 def _in_batches(recipe: Recipe, work: Workload, batch: int) -> Workload:
@@ -213,11 +215,7 @@ def _in_batches(recipe: Recipe, work: Workload, batch: int) -> Workload:
 def settle_as(recipe: Recipe, begun: Recipe) -> Recipe:
     """Return `recipe` with the values that were chosen when a run was `begun`, in place of what is `auto`."""
     before = begun.model_dump(mode="json")
-    paths = set(recipe.auto)
-    if "model.kind" in paths:
-        paths |= {f"model.{name}" for name in before["model"] if name not in recipe.model.model_fields_set}
-    elif paths and unties(recipe):
-        paths.add("model.tied")
+    paths = {*recipe.auto, *(_left(recipe, before["model"]) if recipe.auto else ())}
     parts = [path.split(".") for path in sorted(paths)]
     return settled(recipe, {f"{part}.{name}": before[part][name] for part, name in parts if name in before[part]})
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from dragoman.errors import number_of
 from dragoman.jobs.rules import RULES
-from dragoman.jobs.workload import Choice, Workload
+from dragoman.jobs.workload import Choice, Workload, changed
 from dragoman.layers.lexical_settings import middle_layer
 from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.recipe import Recipe, settled
@@ -105,7 +105,7 @@ def choose_model(recipe: Recipe, work: Workload) -> list[Choice]:
 
 def _suiting(recipe: Recipe, work: Workload, choices: Sequence[Choice]) -> list[Choice]:
     """Return the choices with what suits the recipe's optimiser and consistency, and a model that has learned before."""
-    least: dict[str, float] = {} if "training.average" in recipe.auto else {"training.keep": recipe.training.average}
+    least: dict[str, float] = {"training.keep": recipe.training.average}
     if isinstance(recipe.training.consistency, RDropSettings):
         least["model.dropout"] = LEAST_DROPOUT
     choices = [replace(one, value=max(one.value, least[one.path])) if one.path in least else one for one in choices]
@@ -119,7 +119,7 @@ def _continued(recipe: Recipe, work: Workload, choices: Sequence[Choice]) -> lis
     free = "training.optimizer" in recipe.auto or training.optimizer in ("adam", "adamw")
     apart = "training.embedding_rate" not in recipe.auto and training.embedding_rate != 1.0  # which Muon alone has
     if free and not apart and (work.imported or adapters):
-        rate = (IMPORTED_RATE if work.imported else ADAPTED_RATE) * (ADAPTERS_RATE if adapters else 1)
+        rate = adapted_rate(imported=work.imported, adapters=adapters)
         whose = "of imported models" if work.imported else "of adapters"
         own = {
             "training.optimizer": Choice("training.optimizer", "adamw", ""),
@@ -127,12 +127,20 @@ def _continued(recipe: Recipe, work: Workload, choices: Sequence[Choice]) -> lis
             "training.embedding_rate": Choice("training.embedding_rate", 1.0, ""),
         }
         return [own.get(one.path, one) for one in choices]
+    (rate,) = (one.value for one in choices if one.path == "training.learning_rate")
+    lower = float(f"{CONTINUED * rate:.3g}")
+    return changed(
+        choices, "training.learning_rate", value=lower, reason="a third, because the model has learned before"
+    )
 
-    def lower(one: Choice) -> Choice:
-        rate = float(f"{CONTINUED * one.value:.3g}")
-        return replace(one, value=rate, reason="a third, because the model has learned before")
 
-    return [lower(one) if one.path == "training.learning_rate" else one for one in choices]
+def adapted_rate(*, imported: bool, adapters: bool, most: float = ADAPTED_RATE) -> float:
+    """Return the learning rate of AdamW for a model that has learned before, at most `most` if not imported, or for adapters.
+
+    >>> adapted_rate(imported=False, adapters=True), adapted_rate(imported=True, adapters=False)
+    (0.0025, 5e-05)
+    """
+    return (IMPORTED_RATE if imported else min(most, ADAPTED_RATE)) * (ADAPTERS_RATE if adapters else 1)
 
 
 def _for_optimizer(recipe: Recipe, choices: Sequence[Choice]) -> list[Choice]:

@@ -47,14 +47,14 @@ def _compiles(way: str, works: Works) -> Works:
     return lambda recipe, training: training.compile != way or works(recipe, training)
 
 
-def _drops_between_layers(_: Any, model: Any) -> bool:
+def drops_between_layers(_: Any, model: Any) -> bool:
     """Tell whether there are places where `dropout` applies: not if others have a rate of their own and there is one layer."""
     return getattr(model, "outer_dropout", None) is None or model.layers > 1
 
 
 def _passes_differ(recipe: Any, training: Any) -> bool:
     """Tell whether two passes over a batch differ by dropout of any kind; nothing is known of the model of a plugin."""
-    unread = () if _drops_between_layers(recipe, recipe.model) else ("dropout",)
+    unread = () if drops_between_layers(recipe, recipe.model) else ("dropout",)
     rates = [value for name, value in recipe.model if "dropout" in name and name not in unread]
     return any(rates) or not rates or training.word_dropout > 0
 
@@ -356,7 +356,7 @@ MODELS = (
     Rule("model.attention_dropout", _can("drops_attention"), "works only with attention that averages over the source"),
     Rule(
         "model.dropout",
-        _drops_between_layers,
+        drops_between_layers,
         "applies only between layers if `model.outer_dropout` is set, but `model.layers` is 1",
     ),
     *(

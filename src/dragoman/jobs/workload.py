@@ -1,6 +1,7 @@
 """How much a budget lets a model learn, by which `auto` chooses, and what it has chosen."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 FILLED = 0.85
@@ -15,6 +16,15 @@ class Choice:
     value: Any
     reason: str
     """What it depends on; empty if it is always the same, or follows from another choice."""
+
+
+def changed(choices: Iterable[Choice], path: str, **fields: Any) -> list[Choice]:
+    """Return the choices with other `fields` in that of a path.
+
+    >>> changed([Choice("a.b", 1, "why"), Choice("a.c", 2, "")], "a.b", value=3)
+    [Choice(path='a.b', value=3, reason='why'), Choice(path='a.c', value=2, reason='')]
+    """
+    return [replace(one, **fields) if one.path == path else one for one in choices]
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ def check_entries(manifest: Mapping[str, Any], path: Path) -> None:
         )
         whole = whole and all(is_name(name) for name in files)
         tokens = (manifest.get(TOKENS_BEFORE), cost.get("tokens"))
-        whole = whole and all(one is None or (type(one) is int and one >= 0) for one in tokens)
+        whole = whole and all(one is None or (type(one) is int and 0 <= one < 2**63) for one in tokens)
     numbers = [manifest.get(name, 1) for name in ("threads", "replicas")]
     if not whole or not isinstance(manifest.get(IDENTITY, ""), str) or not all(_is_count(one) for one in numbers):
         raise RunError(f"{path} is damaged (an entry is not what a run has there); restore it from an intact copy")
