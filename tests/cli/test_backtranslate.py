@@ -1,9 +1,15 @@
 """`dragoman backtranslate`."""
 
+import re
 from pathlib import Path
 
 import pytest
+import yaml
 from tests.tiny import Trained, dragoman, refusal
+
+from dragoman.data.settings import DataSettings
+from dragoman.runs.folder import open_run
+from dragoman.settings import parse
 
 BACK = ("data.source=vi", "data.target=en", "decoding.maximum_ratio=1.0")
 
@@ -52,9 +58,26 @@ def test_a_run_of_several_languages_is_told_which(trained: Trained, text: Path, 
     assert found.code == 0 and "a.tsv, tagged: true}" in found.errors, found.errors
     found = dragoman("backtranslate", run, english, "--from", "en", "--to", "vi", "--out", tmp_path / "b.tsv")
     assert found.code == 0 and "b.tsv, tagged: true, languages: [vi, en]}" in found.errors, found.errors
+    corpus = yaml.safe_load(re.search(r"- (\{.*b\.tsv.*\})", found.errors)[1])
+    own = open_run(run).recipe.data.model_dump(mode="json")
+    settings = parse(DataSettings, own | {"train": [*own["train"], corpus]})
+    assert settings.directions_of(settings.train[-1]) == [("vi", "en")]
+    found = dragoman("backtranslate", run, english, "--to", "vi", "--out", tmp_path / "alone.tsv")
+    assert found.code == 0 and "alone.tsv, tagged: true, languages: [vi, en]}" in found.errors, found.errors
     assert "say which one with `--to`" in refusal("backtranslate", run, text, "--out", tmp_path / "c.tsv")
     wrong = ("--from", "en", "--to", "vi", "--out", tmp_path / "c.tsv")
     assert "mono.vi looks like `vi`" in refusal("backtranslate", run, text, *wrong)
+
+
+def test_the_language_of_the_source_must_be_certain(trained: Trained, text: Path, tmp_path: Path) -> None:
+    pairs = "{phrasebook: train, pairs: 9, languages: [%s]}"
+    train = f"data.train=[{pairs % 'en, vi'}, {pairs % 'fr, en'}, {pairs % 'en, fr'}, {pairs % 'vi, en'}]"
+    dev = f"data.dev=[{pairs % 'en, vi'}]"
+    run = trained("rnn", "data.languages=[en, vi, fr]", train, dev, "data.test=[]", "decoding.maximum_ratio=1.0")
+    sentence = refusal("backtranslate", run, text, "--to", "en", "--out", tmp_path / "a.tsv")
+    assert "the language of the source (fr, vi); say which one with `--from`" in sentence
+    unseen = ("--from", "vi", "--to", "fr", "--out", tmp_path / "a.tsv")
+    assert "zero-shot" in dragoman("backtranslate", run, text, *unseen).errors
 
 
 def test_ctrl_c_says_how_to_go_on(

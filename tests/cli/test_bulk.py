@@ -30,6 +30,13 @@ def test_a_file_that_is_there_is_not_written_over(trained: Trained, source: Path
     assert sentence.startswith(f"{tmp_path / 'text.vi'} already exists; choose another file with --out")
 
 
+def test_text_in_the_other_language_is_refused(trained: Trained, source: Path, tmp_path: Path) -> None:
+    other = source.rename(tmp_path / "text.vi")
+    assert "text.vi looks like `vi`" in refusal(
+        "bulk", trained("rnn"), "--source", other, "--out", tmp_path / "out.txt"
+    )
+
+
 def test_a_byte_order_mark_is_not_translated(trained: Trained, source: Path, tmp_path: Path) -> None:
     run, marked = trained("rnn"), tmp_path / "marked.en"
     marked.write_bytes(b"\xef\xbb\xbf" + source.read_bytes())

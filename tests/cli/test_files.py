@@ -137,6 +137,26 @@ def test_other_suffixes_say_nothing():
     check_languages(("en", "en"), Path("a.en"), Path("b.en"))
 
 
+def test_files_in_another_language_of_the_run_are_refused():
+    known = ("en", "fr", "de")
+    check_languages(("en", "fr"), Path("a.en"), Path("a.fr"), known=known)
+    check_languages(("en", "fr"), Path("a.en"), Path("a.vi"), known=known)
+    check_languages((None, "fr"), Path("a.de"), Path("a.fr"), known=known)
+    for languages, names, wrong in (
+        (("en", "fr"), ("a.en", "a.de"), "a.de looks like `de`.*; give one in `fr` in its place"),
+        (("en", "de"), ("a.fr", "a.de"), "a.fr looks like `fr`.*; give one in `en` in its place"),
+        (("en", "fr"), ("a.fr", "a.de"), "a.fr looks like `fr`.*; give one in `en` in its place"),
+        ((None, "fr"), ("a.de", "a.en"), "a.en looks like `en`.*; give one in `fr` in its place"),
+    ):
+        with pytest.raises(InputError, match=wrong):
+            check_languages(languages, *map(Path, names), known=known)
+
+
+def test_every_reference_is_in_the_target_language():
+    with pytest.raises(InputError, match=r"b\.en looks like `en`.*; give one in `fr` in its place"):
+        check_languages(("en", "fr"), Path("a.en"), Path("a.fr"), Path("b.en"))
+
+
 def test_lines_are_written_whole(tmp_path: Path):
     write_lines(tmp_path / "out", ["one", "", "hai ế"])
     assert (tmp_path / "out").read_bytes() == "one\n\nhai ế\n".encode()

@@ -106,6 +106,15 @@ def test_by_default_a_corpus_has_the_languages_of_the_data() -> None:
     assert found.directions.trained == (("en", "fr"), ("en", "de"))
 
 
+def test_corpora_of_a_recipe_for_both_ways_may_name_its_languages() -> None:
+    both = {"tsv": "a", "both_ways": True}
+    made = [{"tsv": "b", "languages": ["fr", "en"]}, {**NOISED, "languages": ["en", "en"]}]
+    settings = parse(DataSettings, data(both, *made))
+    assert [settings.directions_of(corpus) for corpus in settings.train[1:]] == [[("fr", "en")], [("en", "en")]]
+    with pytest.raises(SettingsError, match=r"names `de`, not one of .*\(en, fr\)"):
+        parse(DataSettings, data(both, {"tsv": "b", "languages": ["de", "en"]}))
+
+
 def test_both_ways_needs_no_list_of_languages() -> None:
     found = parse(DataSettings, data({"tsv": "a", "both_ways": True}))
     assert found.tagged and found.tags == ("en", "fr")

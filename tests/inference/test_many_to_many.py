@@ -244,7 +244,7 @@ def test_commands_take_both_languages(run: Run) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--to", "fr"), "must know the language of the source (en, vi); say which one with `--from`"),
+        (("--to", "fr"), "this needs the language of the source (en, vi); say which one with `--from`"),
         (("--from", "fr"), "several languages (vi, fr, en); say which one with `--to`"),
         (("--from", "fr", "--to", "en_XX"), "does not translate into `en_XX`; did you mean `en`?"),
         (("--from", "fre", "--to", "en"), "does not translate from `fre`; did you mean `fr`?"),

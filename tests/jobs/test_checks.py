@@ -169,6 +169,15 @@ def test_a_schedule_that_needs_a_warmup_and_has_none_is_remarked() -> None:
         assert remarks(recipe("rnn", *given, "training.schedule=constant")) == []
 
 
+def test_directions_that_no_dev_corpus_has_are_remarked() -> None:
+    train = "data.train=[{phrasebook: train, pairs: 9, both_ways: true}]"
+    dev = "data.dev=[{phrasebook: dev, pairs: 9}]"
+    (sentence,) = remarks(recipe("rnn", train, dev))
+    assert sentence.startswith("No dev corpus has vi-en, so")
+    assert remarks(recipe("rnn", train, dev.replace("9", "9, both_ways: true"))) == []
+    assert remarks(recipe("rnn", dev)) == []
+
+
 def test_languages_that_no_training_corpus_has_are_remarked() -> None:
     train = "data.train=[{phrasebook: train, pairs: 9, languages: [en, vi]}]"
     (sentence,) = remarks(recipe("rnn", "data.languages=[en, vi, fr]", train))

@@ -145,6 +145,20 @@ def test_each_direction_of_a_run_of_several_has_its_files(trained: Trained, tmp_
     assert section(run, {})["languages"] == ["en", "vi"]
 
 
+@pytest.mark.parametrize("dev", [8, 100])
+def test_dev_sets_of_different_size_keep_every_direction(dev: int, trained: Trained, tmp_path: Path) -> None:
+    both = "data.{}=[{{phrasebook: {}, pairs: 20, both_ways: true}}]"
+    run = open_run(trained("transformer", both.format("train", "train"), both.format("dev", "dev")))
+    domain = in_folder(run, texts(tmp_path / "domain", dev=dev))
+    (tmp_path / "mixed").mkdir()
+    mixture, _ = Mixer(run, tmp_path / "mixed", 0.5, measured(run, domain)).mix(domain, general_of(run, None))
+    counts = {Path(table["jsonl"]).name: len(rows(table["jsonl"])) for table in mixture.data["dev"]}
+    assert counts.keys() == {f"{kind}-dev-{number}.jsonl" for kind in ("domain", "general") for number in (1, 2)}
+    half = min(2 * dev, 40) // 2
+    assert all(half - 8 < count < half + 8 for count in counts.values()), counts
+    assert counts["domain-dev-1.jsonl"] + counts["domain-dev-2.jsonl"] == 2 * half
+
+
 def test_a_mixture_is_read_as_it_was_saved(tmp_path: Path) -> None:
     mixture = Mixture({"train": [{"jsonl": str(tmp_path / "a")}, {"tsv": "b"}], "dev": []}, 3, 4.5, "dev")
     assert Mixture.load(tmp_path) is None

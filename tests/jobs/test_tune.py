@@ -88,6 +88,14 @@ def test_what_cannot_be_tuned_is_refused(trained: Trained) -> None:
             tune([run], [other], SENTENCES, references=[REFERENCES], decoding={name: value})
 
 
+def test_several_languages_into_one_are_refused(trained: Trained) -> None:
+    train = "data.train=[{phrasebook: train, pairs: 9, languages: [en, vi]}, {phrasebook: train, pairs: 9, languages: [fr, vi]}]"
+    dev = "data.dev=[{phrasebook: dev, pairs: 9, languages: [en, vi]}]"
+    run = trained("rnn", "data.languages=[en, vi, fr]", train.replace("[fr, vi]", "[vi, vi]"), dev, "data.test=[]")
+    with pytest.raises(InputError, match="translates in several directions"):
+        tune([run], [trained("rnn", *REVERSE)], SENTENCES, references=[REFERENCES], decoding={"beam": 4})
+
+
 @pytest.mark.parametrize("same", [True, False])
 def test_the_recipe_s_own_reranking_takes_no_part(same: bool, trained: Trained, tmp_path: Path) -> None:
     run, other = trained("rnn"), trained("rnn", *REVERSE)

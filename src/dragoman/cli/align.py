@@ -82,7 +82,7 @@ def align(
     direction = choose_languages(forward, languages)
     if backward is not None:
         check_reverse(backward.directions, direction)
-    check_languages(direction, source, target)
+    check_languages(direction, source, target, known=forward.directions.languages)
     sources, targets = read_aligned(source, target)
     known = _read_gold(*choose_on, languages=direction) if choose_on is not None else None
     links = _links(run, forward, (sources, targets), to=direction, requested=requested, known=known)

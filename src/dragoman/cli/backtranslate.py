@@ -79,8 +79,10 @@ def backtranslate(
         from dragoman.runs.folder import open_run
 
         opened = open_run(run)
-        to = opened.directions.choose(languages.source_language, languages.to)
-        check_languages(to, text, None)
+        to = opened.directions.choose(languages.source_language, languages.to, both=True)
+        check_languages(to, text, known=opened.directions.languages)
+    if remark := opened.directions.remark(to):
+        note(remark)
     with watching_translation() as report:
         made = backtranslate(
             run,

@@ -42,7 +42,7 @@ def evaluate(
         )
     translator = load_translator(run, *(ensemble or []), device=device, **options)
     direction = choose_languages(translator, languages)
-    check_languages(direction, source, references[0])
+    check_languages(direction, source, *references, known=translator.directions.languages)
     sources, *sets = read_aligned(source, *references)
     previous = previous_sentences(translator, source, documents)
     begin = time.monotonic()

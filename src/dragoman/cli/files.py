@@ -47,22 +47,29 @@ def read_aligned(*paths: Path) -> list[list[str]]:
     return read
 
 
-def check_languages(languages: tuple[str | None, str | None], source: Path | None, target: Path | None) -> None:
-    """Refuse files whose names say that they are in the other language of the run.
+def check_languages(
+    languages: tuple[str | None, str | None], source: Path | None, *targets: Path | None, known: Sequence[str] = ()
+) -> None:
+    """Refuse files whose names say that they are in the other language of a translation, or in another that the run has.
 
     >>> check_languages(("en", "fr"), Path("test.fr.gz"), Path("test.en"))
     Traceback (most recent call last):
     dragoman.errors.InputError: test.fr.gz looks like `fr`, but this run translates from `en` to `fr`; swap the files
     """
-    sides = ((source, *languages), (target, *reversed(languages)))
+    own, other = languages
+    sides = [(source, own, other), *((target, other, own) for target in targets)]
+    named = [(path, language_of(path), own, other) for path, own, other in sides if path]
     wrong = [
-        (path, own, other) for path, own, other in sides if path and own != other and language_of(Path(path)) == other
+        (path, found, own)
+        for path, found, own, other in named
+        if found != own and (found == other or (own is not None and found in known))
     ]
     if wrong:
-        path, own, other = wrong[0]
+        path, found, own = wrong[0]
         instead = "a file in another language" if own is None else f"one in `{own}`"
-        advice = "swap the files" if len(wrong) == 2 else f"give {instead} in its place, or another run"
-        raise InputError(f"{path} looks like `{other}`, but {_translates(*languages)}; {advice}")
+        swapped = len(named) == 2 and all(found == other for _, found, _, other in named)
+        advice = "swap the files" if swapped else f"give {instead} in its place, or another run"
+        raise InputError(f"{path} looks like `{found}`, but {_translates(*languages)}; {advice}")
 
 
 def _translates(source: str | None, target: str | None) -> str:

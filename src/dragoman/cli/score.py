@@ -26,7 +26,7 @@ def score(
     """Print the log-probability of each translation."""
     translator = load_alone(run, device=device)
     direction = choose_languages(translator, languages)
-    check_languages(direction, source, target)
+    check_languages(direction, source, target, known=translator.directions.languages)
     sources, targets = read_aligned(source, target)
     previous = previous_sentences(translator, source, documents)
     with announced(f"Scoring {number_of(len(sources), 'translation')}"):

@@ -43,7 +43,7 @@ def tune(
         from dragoman.jobs.tune import tune
         from dragoman.runs.folder import open_run
 
-        check_languages(open_run(run).languages, source, references[0])
+        check_languages(open_run(run).languages, source, *references)
         found = tune(ensembled, rerank, sources, references=sets, decoding=options, device=device)
     runs = " ".join([*map(shell_path, ensembled), *(f"--rerank {shell_path(other)}" for other in rerank)])
     setting = f"rerank_weights=[{', '.join(f'{weight:g}' for weight in found.weights)}]"

@@ -77,10 +77,11 @@ class Directions:
             raise InputError(f"{what} translates in several directions ({self}); give a run of one direction here")
         return self.trained[0]
 
-    def choose(self, source: str | None = None, to: str | None = None) -> Between:
-        """Return the languages to translate between; that of the source is None if it is neither given nor certain.
+    def choose(self, source: str | None = None, to: str | None = None, *, both: bool = False) -> Between:
+        """Return the languages to translate between; that of the source is None if it is neither given nor needed.
 
-        InputError where the model cannot translate so, or where it knows several languages and a needed one is not given.
+        It is needed by some models, and for `both`: it is then the only one from which the model translates so. InputError where
+        the model cannot translate so, or where it knows several languages and a needed one is not given.
         """
         if not self.tagged:
             ((own, target),) = self.trained
@@ -102,16 +103,16 @@ class Directions:
             raise InputError(f"this run does not translate from `{source}`{near(source, self.languages)}")
         if source == to and (source, to) not in self.trained:
             raise InputError(f"source and target language are both `{to}`; give two different ones")
-        if source is None and self.by_source:
+        if source is None and (self.by_source or both):
             source = self._only_source(to)
         return Between(source, to)
 
     def _only_source(self, to: str) -> str:
         """Return the only language that the model translates from into another. Raises InputError if there are several."""
-        sources = dict.fromkeys(source for source, target in self.trained if target == to)
+        sources = dict.fromkeys(source for source, target in self.trained if target == to != source)
         if len(sources) > 1:
             raise InputError(
-                f"this run must know the language of the source ({shortened([*sources])}); say which one with `--from`, in "
+                f"this needs the language of the source ({shortened([*sources])}); say which one with `--from`, in "
                 f'Python with `to=Between("{next(iter(sources))}", "{to}")`'
             )
         return next(iter(sources))

@@ -156,14 +156,14 @@ class DataSettings(Settings):
     def _check_corpus(self, place: str, corpus: BaseCorpusSettings) -> None:
         """Raise ValueError for a corpus whose languages are missing, unknown, or not those of any training corpus."""
         source, target = self.direction(corpus)
-        if corpus.languages is not None and not self.languages:
+        if corpus.languages is not None and not self.tags:
             raise ValueError(f"`{place}.languages` needs `data.languages`, a list of all languages; add it")
         if not source or not target:
             raise ValueError(
                 f"`{place}` does not say which languages it has; add `languages: [SOURCE, TARGET]`{self._known}"
             )
         for language in corpus.languages or ():
-            if language not in self.languages:
+            if language not in self.tags:
                 raise ValueError(f"`{place}.languages` names `{language}`, not one of `data.languages`{self._known}")
         if corpus.both_ways and source == target:
             raise ValueError(f"`{place}.both_ways` needs two languages, but both sides are `{source}`; remove it")
@@ -207,4 +207,4 @@ class DataSettings(Settings):
     @property
     def _known(self) -> str:
         """Return the list of languages to end a message with."""
-        return f" ({shortened(self.languages)})" if self.languages else ""
+        return f" ({shortened(self.tags)})" if self.tags else ""

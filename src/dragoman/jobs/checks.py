@@ -31,6 +31,7 @@ from dragoman.runs.recipe import Recipe
 from dragoman.runs.rules import refusals
 from dragoman.settings import Settings
 from dragoman.text.codec import Codec
+from dragoman.text.frames import shortened
 from dragoman.training.settings import OptimisationSettings
 
 THREADS = 64
@@ -99,7 +100,7 @@ def check_rerank(recipe: Recipe) -> None:
 
 def remarks(recipe: Settings) -> list[str]:
     """Return warnings about a recipe that can be trained."""
-    abouts = (_about_warmup, _about_schedule, _about_first_weights, _about_positions, _about_languages)
+    abouts = (_about_warmup, _about_schedule, _about_first_weights, _about_positions, _about_languages, _about_dev)
     return [remark for about in abouts if (remark := about(recipe))]
 
 
@@ -158,6 +159,16 @@ def _about_languages(recipe: Any) -> str:
     if not unseen or recipe.model.start_from is not None:
         return ""
     return f"No training corpus has {', '.join(unseen)} of `data.languages`, so the model will not translate it."
+
+
+def _about_dev(recipe: Any) -> str:
+    """Warn if a direction of several is in no dev corpus."""
+    data = recipe.data
+    measured = {direction for corpus in data.dev for direction in data.directions_of(corpus)}
+    unseen = ["-".join(one) for one in data.directions.trained if one not in measured]
+    if not data.tagged or not unseen:
+        return ""
+    return f"No dev corpus has {shortened(unseen)}, so the best weights are chosen without it; add one to `data.dev`."
 
 
 def check_machine(recipe: Settings, device: torch.device, processes: int = 1) -> None:

@@ -267,7 +267,7 @@ class Mixer:
         own = draw(pairs_of(domain, "dev"), DEV)
         other = [] if general.held is None else draw(pairs_of(general.held, "dev"), DEV)
         count = min(len(own), len(other)) if other else len(own)
-        return self._write("domain-dev", own[:count]) + self._write("general-dev", other[:count])
+        return self._write("domain-dev", draw(own, count)) + self._write("general-dev", draw(other, count))
 
     def _write(self, name: str, pairs: Sequence[Pair], wanted: int = 0) -> Tables:
         """Write pairs, a file for each direction; return them as corpora, repeated until they are as many as `wanted`."""

@@ -63,8 +63,7 @@ def tune(
             )
     own = open_run(runs[0])
     own.require("translate")
-    if len(own.directions.targets) > 1:
-        own.directions.require_one(str(runs[0]))
+    own.directions.require_one(str(runs[0]))
     alone = own.recipe.decoding.model_copy(update=ALONE)
     changes = {**decoding, "rerank": [str(other) for other in others]}
     settings = lay_over(alone, changes, capabilities_of(own.recipe.model))
