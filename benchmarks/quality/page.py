@@ -34,19 +34,25 @@ def write_page(
 
 
 def expected(jobs: Sequence[Job], results: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the lines of a table of what `auto` reaches on one core: a row for each text translated, a column for each time."""
-    scores: dict[tuple[int, str, str], dict[float, float]] = {}
-    for job in jobs:
-        if job.key in results and job.variant == "auto" and job.threads == 1 and "minutes" in job.budget:
-            for test, score in results[job.key]["bleu"].items():
-                scores.setdefault((job.number, job.title, test), {})[job.budget["minutes"]] = score
+    """Yield the lines of a table of what `auto` reaches on one core: a row for each text translated, a column for each time.
+
+    Where some results are in bfloat16 and others in float32, which is slower, the latter have a star.
+    """
+    scores: dict[tuple[int, str, str], dict[float, str]] = {}
+    chosen = [job for job in jobs if job.key in results and (job.variant, job.threads) == ("auto", 1)]
+    chosen = [job for job in chosen if "minutes" in job.budget]
+    mixed = len({results[job.key]["precision"] for job in chosen}) > 1
+    for job in chosen:
+        star = " \\*" if mixed and results[job.key]["precision"] == "float32" else ""
+        for test, score in results[job.key]["bleu"].items():
+            scores.setdefault((job.number, job.title, test), {})[job.budget["minutes"]] = f"{score:.1f}{star}"
     times = sorted({minutes for found in scores.values() for minutes in found})
     if not times:
         return
     yield "| trained on | translated | " + " | ".join(f"{minutes:g} minutes" for minutes in times) + " |"
     yield "| --- | --- |" + " ---: |" * len(times)
     for (_, title, test), found in sorted(scores.items(), key=lambda one: one[0][0]):
-        cells = (f"{found[minutes]:.1f}" if minutes in found else "" for minutes in times)
+        cells = (found.get(minutes, "") for minutes in times)
         yield f"| {title} | {test} | " + " | ".join(cells) + " |"
 
 

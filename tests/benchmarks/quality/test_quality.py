@@ -123,6 +123,11 @@ def test_another_toolkit_learns_the_same_pairs_and_is_scored_alike(
     assert table[0] == "| trained on | translated | 0.1 minutes |"
     assert table[2:] == [f"| Small | All | {found['bleu']['All']:.1f} |"]
     assert list(expected([given, auto], {given.key: found})) == []
+    slow, quick = (
+        replace(auto, threads=1, key=one, budget={"minutes": minutes}) for one, minutes in (("a", 1), ("b", 2))
+    )
+    bleu_of = {"a": {"precision": "float32", "bleu": {"All": 1}}, "b": {"precision": "bfloat16", "bleu": {"All": 2}}}
+    assert list(expected([slow, quick], bleu_of))[2:] == [r"| Small | All | 1.0 \* | 2.0 |"]
 
 
 def test_a_toolkit_that_is_unknown_is_named(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
