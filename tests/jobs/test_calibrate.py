@@ -10,7 +10,7 @@ from tests.tiny import Trained
 
 from dragoman.data.corpus import Pair
 from dragoman.errors import InputError
-from dragoman.inference.confidence.alarms import ALARMS
+from dragoman.inference.confidence.alarms import ALARMS, AlarmLimits
 from dragoman.inference.confidence.assessor import Assessor
 from dragoman.inference.confidence.calibration import FILE, read_calibration
 from dragoman.inference.confidence.evidence import PassSettings
@@ -47,6 +47,7 @@ def test_a_run_learns_from_references(run: Path) -> None:
     assert sum(one.count for one in made.reliability.bins) == 70
     assert {"agreement", "support", "log-probability"} <= set(made.sentences.features)
     assert made.words is not None and made.word_reliability is not None
+    assert made.limits != AlarmLimits()
     assert set(made.false_alarms) == set(ALARMS) and max(made.false_alarms.values()) <= 0.2
     assert (run / PICTURE).read_text().startswith("<svg")
     (one,) = Assessor.load(run).assess(["I love cats."], ["Tôi yêu mèo."])
@@ -64,6 +65,7 @@ def test_a_run_learns_from_judgements(run: Path, tmp_path: Path) -> None:
     made = calibrate(run, PassSettings(), learn_from=from_judgements(tmp_path / "judged.tsv"))
     assert (made.reliability.labels, made.reliability.good, made.good) == (80, 0.5, "judged good in judged.tsv")
     assert made.words is None
+    assert made.limits == AlarmLimits()  # 40 good ones say nothing about one in fifty
     soft = [line.replace("\t0\n", "\t0.25\n") for line in lines]
     (tmp_path / "judged.tsv").write_text("".join(soft), encoding="utf-8")
     softly = calibrate(run, PassSettings(), learn_from=from_judgements(tmp_path / "judged.tsv"))

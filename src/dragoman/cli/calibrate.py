@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 SENTENCES = 1000
 """Maximum number of sentences that are learned from, unless --sentences says another."""
 
+FAR = 5
+"""An alarm whose limit is so many times the usual one is hardly ever raised."""
+
 Threshold = Annotated[
     float | None,
     typer.Option(
@@ -116,8 +119,13 @@ def report(made: "Calibration", run: Path) -> None:
     alarms = ", ".join(f"{name} {share:.1%}" for name, share in made.false_alarms.items() if share)
     note(f"Alarms raised on good translations: {alarms or 'none'}.")
     for name in ("copied", "detached"):
-        if getattr(made.limits, name) >= 1:
+        if getattr(made.limits, name) >= 1 and not (name == "detached" and made.others):
             note(
                 f"The alarm `{name}` is switched off: more than {FALSE_ALARMS:.0%} of the good translations would raise it."
             )
+    if made.limits.omission > FAR * (usual := type(made.limits)().omission):
+        note(
+            f"The alarm `omission` is hardly ever raised: good translations reach {made.limits.omission:.0f}, where {usual:g} is "
+            "usual."
+        )
     note(f"Use it with: dragoman translate {shell_path(run)} --confidence --json < FILE")

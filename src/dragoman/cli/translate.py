@@ -76,8 +76,8 @@ def translate(
 
         read = align or unknown == "replace" or computing.near is not None
         translator = load_translator(*runs, engine=engine, attention=read, device=device, **options)
-        watch = make_watch(translator, shown, rescues=trust.rescue, report=trust.report, device=device)
-    to = choose_languages(translator, languages)
+        to = choose_languages(translator, languages)
+        watch = make_watch(translator, shown, rescues=trust.rescue, report=trust.report, to=to, device=device)
     with recalling(translator, computing, to, offers=as_json) as remembers:
         watch = watch if remembers is None else Watch(remembers)
         _translate_lines(watch, shown, replaces=unknown == "replace", to=to)

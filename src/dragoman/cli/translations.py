@@ -13,6 +13,7 @@ from dragoman.inference.translation import TermCounts
 if TYPE_CHECKING:
     from dragoman.documents.memories import Recalled
     from dragoman.inference.confidence.assessor import Assessor
+    from dragoman.text.frames import Between
 
 
 @dataclass(frozen=True)
@@ -111,8 +112,10 @@ class Watch:
             note(f"The report is in {self._report}")
 
 
-def make_watch(translator: Any, shown: Shown, *, rescues: bool, report: Path | None, device: str) -> Watch:
-    """Return what translates. InputError if it cannot do what is asked for."""
+def make_watch(
+    translator: Any, shown: Shown, *, rescues: bool, report: Path | None, to: "Between", device: str
+) -> Watch:
+    """Return what translates, to the language of `to`. InputError if it cannot do what is asked for."""
     if not (shown.assesses or rescues or report is not None):
         return Watch(translator)
     from dragoman.inference.confidence.assessor import Assessor
@@ -126,7 +129,7 @@ def make_watch(translator: Any, shown: Shown, *, rescues: bool, report: Path | N
         raise InputError("--rescue chooses one translation of each sentence; remove --n-best, or --rescue")
     assessor = Assessor.of(translator, device=device)
     if shown.confidence or report is not None:
-        assessor.require_calibration()
+        assessor.require_calibration(to)
     return Watch(translator, assessor, rescues=rescues, report=report)
 
 

@@ -11,6 +11,7 @@ from html import escape
 from importlib.resources import files
 
 from dragoman.inspection.page import direction, document, section
+from dragoman.iso639 import language_tag
 
 TITLE = "Translations and their confidence"
 LEVELS: Mapping[str, float] = {"likely": 0.75, "fair": 0.5, "doubtful": 0.25, "unlikely": 0.0}
@@ -99,7 +100,7 @@ def percent(share: float) -> str:
     >>> [percent(share) for share in (0.0, 0.001, 0.614, 0.999, 1.0)]
     ['0%', '<1%', '61%', '>99%', '100%']
     """
-    if 0 < share < 0.005:
+    if 0 < share <= 0.005:
         return "<1%"
     return ">99%" if 0.995 <= share < 1 else f"{share:.0%}"
 
@@ -278,7 +279,7 @@ def _source(one: AssessedSentence, language: str) -> str:
         f'<mark title="{escape(", ".join(lost[place]))}">{escape(word)}</mark>' if place in lost else escape(word)
         for place, word in enumerate(one.source)
     )
-    return f'<bdi lang="{escape(language)}" dir="{direction(one.source)}">{" ".join(words)}</bdi>'
+    return f'<bdi lang="{escape(language_tag(language))}" dir="{direction(one.source)}">{" ".join(words)}</bdi>'
 
 
 def _translation(one: AssessedSentence, language: str) -> str:
@@ -292,7 +293,7 @@ def _translation(one: AssessedSentence, language: str) -> str:
             f'<span class="{level(sure)}" title="{percent(sure)}">{escape(word)}</span>'
             for word, sure in zip(one.translation, one.words, strict=True)
         )
-    return f'<bdi lang="{escape(language)}" dir="{direction(one.translation)}">{words}</bdi>'
+    return f'<bdi lang="{escape(language_tag(language))}" dir="{direction(one.translation)}">{words}</bdi>'
 
 
 def _remarks(one: AssessedSentence) -> Iterator[str]:

@@ -19,7 +19,7 @@ from dragoman.data.lines import read_lines
 from dragoman.decoding.settings import ALONE
 from dragoman.errors import InputError, RunError
 from dragoman.inference.confidence.alarms import ALARMS, AlarmLimits, limits_from, measured, raise_alarms
-from dragoman.inference.confidence.assessor import Assessor
+from dragoman.inference.confidence.assessor import Assessor, with_target
 from dragoman.inference.confidence.calibration import (
     FILE,
     Calibration,
@@ -97,7 +97,9 @@ def calibrate(
     assessor.passes = passes
     examples = learn_from(assessor)
     check_labels(examples.labels, examples.good)
-    limits = limits_from([measured(one, translator.languages) for one in examples.faultless], FALSE_ALARMS)
+    limits = AlarmLimits()
+    if len(examples.faultless) >= FEWEST:
+        limits = limits_from([measured(one, translator.languages) for one in examples.faultless], FALSE_ALARMS)
     rows = [sentence_features(one, translator.languages) for one in examples.evidence]
     sentences = measure_scale(rows, examples.labels, range(len(rows)))
     words: tuple[Scale | None, Reliability | None] = (None, None)
@@ -167,18 +169,22 @@ def from_corpus(
         translator = assessor.translator
         check_lengths(assessor, {row + 1: (pairs[row].source, pairs[row].target) for row in rows})
         assessor.others = choose_others(translator, sources, others)
-        previous = translator.preceding([pair.source for pair in pairs], [pair.document for pair in pairs])
+        previous = translator.preceding(
+            [pair.source for pair in pairs], [pair.document if pair.source.strip() else None for pair in pairs]
+        )
         before = [previous[row] for row in rows]
         say(f"Translating {len(rows):,} sentences.")
         found = translator.translate(sources, previous=before)
-        requests = translator.requests(sources, [one.text for one in found], previous=before)
+        requests = map(with_target, translator.requests(sources, previous=before), found)
         say("Observing the translations.")
-        observed = assessor.observe(requests)
+        observed = assessor.observe(list(requests))
         say("Observing the references, which should raise no alarm.")
         faultless = assessor.observe(translator.requests(sources, references, previous=before))
         kept = [row for row, one in enumerate(observed) if one is not None]
         evidence = [one for one in observed if one is not None]
-        scores = np.array([sentence_chrf(found[row].text, references[row]) for row in kept])
+        scores = np.array(
+            [sentence_chrf(found[row].text, translator.target.normalize(references[row])) for row in kept]
+        )
         least = choose_threshold(scores) if threshold is None else threshold
         expected = [translator.target.words(references[row]) for row in kept]
         return Examples(

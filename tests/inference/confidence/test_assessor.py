@@ -3,17 +3,22 @@
 from pathlib import Path
 from shutil import copytree
 
+import numpy as np
 import pytest
 from tests.inference.confidence.test_calibration import made
+from tests.inference.confidence.test_features import evidence
 from tests.tiny import Trained
 
+from dragoman.data.directions import Directions
 from dragoman.errors import InputError, RunError
-from dragoman.inference.confidence.alarms import Alarm
+from dragoman.inference.confidence.alarms import Alarm, AlarmLimits
 from dragoman.inference.confidence.assessor import Assessment, Assessor
 from dragoman.inference.confidence.features import sentence_features
+from dragoman.inference.requests import EncodedRequest, Request
 from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
 from dragoman.metrics.calibration import Isotonic, Logistic
+from dragoman.text.frames import Between
 
 SOURCES = ["I love cats.", "", "This is a book."]
 
@@ -76,6 +81,45 @@ def test_a_calibration_turns_features_into_confidence(trained: Trained, tmp_path
     assert Assessor.load(folder).limits.omission == 7.0
     (nothing,) = Assessor.load(folder).assess(["I love cats."], [""])
     assert (nothing.confidence, nothing.words) == (0.0, ())
+
+
+def test_a_calibration_is_for_one_direction(trained: Trained) -> None:
+    run = trained("rnn", "data.train.0.both_ways=true")
+    assessor = Assessor.load(run)
+    scale = {"features": ("log-probability",), "logistic": Logistic((0.0,), (1.0,), (2.0,), 0.0), "isotonic": None}
+    plain = made(run)
+    calibration = plain.model_copy(update={"sentences": plain.sentences.model_copy(update=scale)})
+    assessor.calibration = calibration
+    assessor.limits = AlarmLimits(copied=9.0)
+    copies = ["a cat sleeps in the house"]
+    (own,) = assessor.assess(copies, copies, to=Between("en", "vi"))
+    assert own.confidence is not None and "copied" not in {alarm.name for alarm in own.alarms}
+    (other,) = assessor.assess(copies, copies, to=Between("vi", "en"))
+    assert other.confidence is None and "copied" in {alarm.name for alarm in other.alarms}
+    (empty,) = assessor.assess(["a"], [""], to=Between("vi", "en"))
+    assert empty.confidence is None and empty.flagged
+    assert assessor.require_calibration(Between("en", "vi")) is calibration
+    with pytest.raises(
+        InputError, match="calibrated from en to vi, which says nothing from vi to en; ask for alarms only"
+    ):
+        assessor.require_calibration(Between("vi", "en"))
+
+
+@pytest.mark.parametrize(("to", "lost"), [("fr", True), ("it", False)])
+def test_german_is_expected_where_it_was_learned_to_be_translated(
+    to: str, lost: bool, trained: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator = Translator.load(trained("transformer"))
+    ways = (("en", "de"), ("en", "fr"), ("de", "it"), ("en", "it"))
+    monkeypatch.setattr(translator, "directions", Directions(ways, tagged=True))
+    request = EncodedRequest(
+        Request("we like London", target="a b c", between=Between(None, to)), ([4, 5, 6],), target=[4, 5, 6]
+    )
+    monkeypatch.setattr(
+        Assessor, "observe", lambda *_: [evidence("we like London", "a b c", erased=np.full((3, 4), 0.1))]
+    )
+    (found,) = Assessor(translator).assess_requests([request])
+    assert ("name lost" in {alarm.name for alarm in found.alarms}) == lost
 
 
 def test_no_calibration_is_refused_with_advice(trained: Trained) -> None:

@@ -93,6 +93,7 @@ def test_tokens_without_support_come_from_nowhere() -> None:
     erased = np.array([[0.0, 2.0, 0.0, 5.0], [-1.0, 0.0, 0.05, 0.0]])
     assert unsupported(evidence("a b", "x y z", erased=erased)) == pytest.approx(2 / 3)
     assert unsupported(evidence("-", "x", erased=np.full((1, 2), np.nan))) == 1.0
+    assert unsupported(evidence("♪", "♪", erased=np.full((1, 2), np.nan))) == 0.0
 
 
 def test_words_are_judged_by_their_own_tokens() -> None:

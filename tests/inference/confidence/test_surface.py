@@ -26,6 +26,19 @@ from dragoman.inference.confidence.surface import (
         ("She eats slowly.", "彼女はゆっくりゆっくりゆっくりゆっくりゆっくり食べる。", True),
         ("ฉันชอบบ้าน", "I like the house.", False),
         ("I like the house.", "ฉันชอบบ้านบ้านบ้านบ้านบ้านบ้านบ้าน", True),
+        ("Ein Hund läuft durch den Schnee.", "A dog runs through the snow. A dog runs through the snow.", True),
+        ("abcdefghijklmno", " ".join("abcdefghijklmnoabcdefghijklmno"), True),
+        (
+            "Ein Hund läuft dort. Ein Hund läuft dort.",
+            "A dog is running over there. A dog is running over there.",
+            False,
+        ),
+        ("I want to go, I want to go!", "Tôi muốn được đi về nhà, tôi muốn được đi về nhà!", False),
+        ("I'm coming.", "Tôi tới.", False),
+        ("Ein Hund bellt.", "A dog barks hahahahahahahahahahaha.", True),
+        ("Xin chào, Emma!", "Hello,,,,,,,,,,,,,, Emma!", True),
+        ("Inhalt ............ 5", "Contents ............ 5", False),
+        ("Es kostet 1000000.", "It costs 10000000.", False),
     ],
 )
 def test_repetition_is_what_the_source_does_not_repeat(source: str, target: str, repeats: bool) -> None:
@@ -41,6 +54,11 @@ def test_words_that_were_not_translated_are_copied_but_names_are_not() -> None:
     assert copied(["Mal", "uni,", "mal", "mit", "Metall"], ["Mal", "uni,", "mal", "mit", "Metall"]) == 1.0
     assert copied(["Die", "NATO", "und", "McDonald", "B2"], ["The", "NATO", "and", "McDonald", "B2"]) == 0.0
     assert copied(["a", "b"], []) == 0.0
+    for names in ("Anna.", "Peter Schmidt", "London, Paris, Berlin, Madrid."):
+        assert copied(names.split(), names.split()) == 0.0
+    assert copied(["Das", "ist", "ein", "Haus"], ["Das", "ist", "ein", "Haus"]) == 1.0
+    for number in ("1998", "1.200,50", "(12)"):
+        assert copied([number, "€"], [number, "€"]) == 0.0
 
 
 def test_capitals_are_no_names_where_all_words_have_them() -> None:
@@ -68,6 +86,14 @@ def test_numbers_are_compared_without_separators() -> None:
     assert lost_numbers(["kostet", "1.200,50", "um", "14:30", "Uhr"], ["costs", "1,200.50", "at", "14.30"]) == []
     assert lost_numbers(["Im", "Jahr", "1998,", "25", "Menschen"], ["In", "1999,", "25", "people"]) == ["1998,"]
     assert numbers(["drei", "3", "12", "13"]) == ["13"]
+
+
+def test_decimals_that_are_0_may_be_left_out() -> None:
+    assert lost_numbers(["Version", "2.0", "costs", "15,00"], ["Phiên", "bản", "2", "giá", "15"]) == []
+    assert lost_numbers(["at", "20.00"], ["lúc", "20:00"]) == []
+    assert lost_numbers(["2.5", "mg", "of", "1.200"], ["2", "mg", "trong", "1.3"]) == ["2.5", "1.200"]
+    for one, other in (("2,50", "2.5"), ("$1,000.00", "1.000"), ("12.000,00", "12,000"), ("14.30", "14:30")):
+        assert lost_numbers([one], [other]) == lost_numbers([other], [one]) == []
 
 
 def test_times_scores_and_dates_may_be_written_in_parts() -> None:

@@ -15,7 +15,7 @@ from pydantic import Field
 from dragoman.inference.confidence.evidence import Evidence
 from dragoman.inference.confidence.features import (
     EXPECTED,
-    WITHOUT_CAPITALS,
+    capitals_say_little,
     contrast,
     length_ratio,
     omitted,
@@ -166,7 +166,7 @@ def unmatched_names(evidence: Evidence, languages: tuple[str, str]) -> dict[str,
     like names in any language are judged.
     """
     every = capitalised(evidence.source)
-    if languages[0] in WITHOUT_CAPITALS or evidence.erased is None:
+    if capitals_say_little(languages[0]) or evidence.erased is None:
         every = [word for word in every if looks_like_a_name(word)]
     lost = unmatched(every, evidence.target)
     if evidence.erased is None:

@@ -12,10 +12,11 @@ from dragoman.errors import InputError, RunError, shell_path
 from dragoman.inference.confidence.alarms import Alarm, AlarmLimits, raise_alarms
 from dragoman.inference.confidence.calibration import Calibration, read_calibration
 from dragoman.inference.confidence.evidence import Evidence, PassSettings, gather
-from dragoman.inference.confidence.features import WITHOUT_CAPITALS, sentence_features, word_features
+from dragoman.inference.confidence.features import capitals_say_little, sentence_features, word_features
 from dragoman.inference.requests import EncodedRequest
 from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Previous, Translator
+from dragoman.text.frames import Between
 from dragoman.text.given import given_texts
 
 
@@ -77,8 +78,8 @@ class Assessor:
             reverse = Translator.load(calibration.reverse, device=device, **ALONE)
         return cls(translator, calibration, reverse)
 
-    def require_calibration(self) -> Calibration:
-        """Return the calibration. Raises InputError, which says how to make one, if there is none."""
+    def require_calibration(self, to: Between | None = None) -> Calibration:
+        """Return the calibration. Raises InputError if there is none, with how to make one, or if it is for other languages."""
         if self.calibration is None:
             runs = self.translator.engine.runs
             if len(runs) > 1:
@@ -90,6 +91,9 @@ class Assessor:
                 f"{name} has no calibration, so no confidence yet; make one with `dragoman calibrate {shell_path(name)}`, or ask "
                 "for alarms only"
             )
+        if to is not None and to.source is not None and tuple(to) != self.translator.languages:
+            own, other = (" to ".join(map(str, one)) for one in (self.translator.languages, to))
+            raise InputError(f"this run is calibrated from {own}, which says nothing from {other}; ask for alarms only")
         return self.calibration
 
     def translate(
@@ -105,12 +109,12 @@ class Assessor:
         texts = given_texts(sentences, first=first)
         found = self.translator.translate(texts, first=first, previous=previous, to=to, **options)
         requests = self.translator.requests(texts, previous=previous, first=first, to=to)
-        flat = [  # the text may have other words in place of unknown ones
-            (replace(request, request=replace(request.request, target=one.text), target=list(one.ids)), one)
+        written = [
+            with_target(request, one)
             for request, best in zip(requests, found, strict=True)
             for one in (best, *best.alternatives)
         ]
-        assessed = iter(self.assess_requests([request for request, _ in flat]))
+        assessed = iter(self.assess_requests(written))
         return [
             replace(
                 best,
@@ -145,21 +149,34 @@ class Assessor:
         """Assess a request without a target: too short, if there was something to translate."""
         if not request.sources[0]:
             return Assessment()
-        return Assessment((Alarm("too short"),), None if self.calibration is None else 0.0)
+        return Assessment((Alarm("too short"),), 0.0 if self._is_calibrated(self._languages(request)) else None)
 
     def _languages(self, request: EncodedRequest) -> tuple[str, str]:
         """Return the languages of a pair; a source that may be of several is taken for one in which all nouns have capitals."""
         directions, (source, to) = self.translator.directions, request.request.between or (None, None)
         if to is None:
             return self.translator.languages
-        return source or min(directions.languages, key=lambda one: one not in WITHOUT_CAPITALS), to
+        sources = [one for one, target in directions.trained if target == to] or directions.languages
+        return source or max(sources, key=capitals_say_little), to
+
+    def _is_calibrated(self, languages: tuple[str, str]) -> bool:
+        """Tell whether there is a calibration, and whether it was made for a direction."""
+        return self.calibration is not None and languages == self.translator.languages
 
     def _assessment(self, evidence: Evidence, languages: tuple[str, str]) -> Assessment:
         """Assess by evidence."""
+        if self.calibration is None or not self._is_calibrated(languages):
+            return Assessment(raise_alarms(evidence, AlarmLimits(), languages))
         alarms = raise_alarms(evidence, self.limits, languages)
-        if self.calibration is None:
-            return Assessment(alarms)
         (confidence,) = self.calibration.sentences([sentence_features(evidence, languages)]).tolist()
         scale = self.calibration.words
         words = [] if scale is None else scale(word_features(evidence)).tolist()
         return Assessment(alarms, confidence, tuple(zip(evidence.target, words, strict=False)))
+
+
+def with_target(request: EncodedRequest, translation: Translation) -> EncodedRequest:
+    """Return a request with a translation of its source as the target.
+
+    Its tokens are those that were written: the text may have other words in place of unknown ones, or be divided otherwise.
+    """
+    return replace(request, request=replace(request.request, target=translation.text), target=list(translation.ids))

@@ -12,12 +12,14 @@ from jaxtyping import Float
 
 from dragoman.inference.confidence.evidence import Evidence
 from dragoman.inference.confidence.surface import (
+    bare,
     capitalised,
     copied,
     lost_numbers,
     repetition,
     unmatched,
 )
+from dragoman.iso639 import base_code
 
 SMOOTHING = 5
 """Letters added to both lengths, so that the ratio of short sentences is not extreme."""
@@ -31,8 +33,17 @@ EXPECTED = 1.0
 """A source word is expected to make the translation more probable by so many nats."""
 MOST = 2.0
 """A word that the translation needs ends an omission: it counts against it, up to so much."""
-WITHOUT_CAPITALS = frozenset({"de", "lb"})
-"""Languages in which all nouns have capitals, so that a capital is no sign of a name."""
+WITH_CAPITALS = frozenset({"de", "lb"})
+"""Languages in which all nouns have capitals."""
+
+
+def capitals_say_little(language: str) -> bool:
+    """Tell whether all nouns of a language have capitals, so that a capital is no sign of a name.
+
+    >>> [capitals_say_little(code) for code in ("de", "de-AT", "deu_Latn", "en")]
+    [True, True, True, False]
+    """
+    return base_code(language) in WITH_CAPITALS
 
 
 def sentence_features(evidence: Evidence, languages: tuple[str, str]) -> dict[str, float]:
@@ -111,14 +122,16 @@ def _letters(text: str) -> float:
 
 def added_names(evidence: Evidence, languages: tuple[str, str]) -> list[str]:
     """Return names of the translation without anything similar in the source."""
-    if languages[1] in WITHOUT_CAPITALS:
+    if capitals_say_little(languages[1]):
         return []
     return unmatched(capitalised(evidence.target), evidence.source)
 
 
 def unsupported(evidence: Evidence) -> float:
-    """Return the share of tokens, </s> left out, that no source word makes more probable."""
-    return float((evidence.support[:-1] < UNSUPPORTED).mean()) if len(evidence.log_probs) > 1 else 0.0
+    """Return the share of tokens, </s> left out, that no source word makes more probable; 0 of signs alone from signs alone."""
+    if len(evidence.log_probs) <= 1 or not any(map(bare, (*evidence.source, *evidence.target))):
+        return 0.0
+    return float((evidence.support[:-1] < UNSUPPORTED).mean())
 
 
 def omitted(evidence: Evidence) -> tuple[float, list[int]]:

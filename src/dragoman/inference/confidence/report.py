@@ -12,7 +12,7 @@ from dragoman.text.codec import Codec
 
 
 def write_confidence_report(
-    path: Path, assessor: Assessor, sources: Sequence[str], *, translations: Sequence[Translation]
+    path: str | Path, assessor: Assessor, sources: Sequence[str], *, translations: Sequence[Translation]
 ) -> None:
     """Write a page of translations that `Assessor.translate` made of the sources; alternatives are left out.
 
@@ -31,7 +31,7 @@ def write_confidence_report(
         error=known.reliability.error,
         false_alarms=known.false_alarms,
     )
-    write_output(path, confidence_page(page).encode())
+    write_output(Path(path), confidence_page(page).encode())
 
 
 def _sentence(assessor: Assessor, source: str, translation: Translation) -> AssessedSentence:

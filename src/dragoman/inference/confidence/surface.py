@@ -41,6 +41,8 @@ _STEMS = "thousand|million|billion|trillion|milliard|tausend|mill[oó]n|miliard|
 _UNITS = "k|bn|mio|mrd|mil|mila|mille|nghìn|ngàn|triệu|tỷ|tỉ|vạn|тыс|млн|млрд"
 _SCALE = re.compile(rf"[ \u00a0\u202f-]?(?:(?:{_STEMS})\w*|(?:{_UNITS})\b|[千万萬億亿兆천만억])", re.IGNORECASE)
 """What makes thousands or millions of the number before it."""
+_DECIMALS = re.compile(r"(.*\d)[.,](\d{1,2})")
+_STUTTER = re.compile(r"([^\d\s]{1,4}?)\1{5,}")
 _STROKES = str.maketrans("đðłøħŧı", "ddlohti")
 """Letters that Unicode does not divide into a letter and an accent."""
 _SENTENCE_END = re.compile(r"[.!?:;…\"„“”«»()–—-]$")
@@ -56,25 +58,42 @@ def bare(word: str) -> str:
     return "".join(sign for sign in letters if sign.isalnum())
 
 
+def _spelled(word: str) -> str:
+    """Return a word in lower case, with its accents, which tell words apart, and without other signs.
+
+    >>> _spelled("Tới!") == _spelled("tôi")
+    False
+    """
+    letters = unicodedata.normalize("NFC", word.casefold())
+    return "".join(sign for sign in letters if sign.isalnum() or unicodedata.combining(sign))
+
+
 def repetition(source: Sequence[str], target: Sequence[str]) -> float:
     """Return the share of the translation that repeats itself more than the source does.
 
     For n-grams of one word (of at least four letters) to four words: how much more often than once, and than the most frequent
     one of the source, the most frequent one of the translation occurs, times its length, over the words of the
-    translation. The largest share counts. Raunak et al. 2021 count 4-grams alone. Letters of scripts without
-    spaces are words here.
+    translation. Of longer n-grams, as in a sentence that is said twice, one repetition counts, if the source repeats none half
+    as long, and so do letters and signs that a word repeats. The largest share counts. Raunak et al. 2021 count 4-grams
+    alone. Letters of scripts without spaces are words here.
 
     >>> repetition("wir sehen das Haus".split(), "we see see see the house".split())
     0.333...
     >>> repetition("Tag für Tag".split(), "day by day".split())
     0.0
+    >>> repetition(["Hallo,", "Emma!"], ["Hello,,,,,,,,,,,,", "Emma!"])
+    0.545...
     """
-    source, target = [bare(word) for word in source], [bare(word) for word in target]
+    stuttered = (_stuttered(target) - _stuttered(source)) / max(sum(map(len, target)), 1)
+    source, target = [_spelled(word) for word in source], [_spelled(word) for word in target]
     said, given = _units(target), _units(source)
-    shares = [0.0]
+    shares = [0.0, stuttered]
     for order in range(1, LONGEST_REPEAT + 1):
         extra = _most(said, order) - max(1, _most(given, order))
         shares.append(extra * order / max(len(said), 1))
+    for order in _longer_orders(len(said)):
+        if _most(said, order) > max(1, _most(given, min(order // 2, LONGEST_REPEAT))):
+            shares.append(order / len(said))
     doubled = _doubled(target) - _doubled(source)
     return max(*shares, doubled / max(len(target), 1))
 
@@ -82,17 +101,23 @@ def repetition(source: Sequence[str], target: Sequence[str]) -> float:
 def copied(source: Sequence[str], target: Sequence[str]) -> float:
     """Return the share of the translation's letters that are in words copied from the source; 0 if it has none.
 
-    Words that a name or a number may be, those with a capital inside or a digit, are left out on both sides; of text in capitals
-    only those with a digit.
+    Words that a name may be, those with a capital in both texts or inside, and those with a digit are left out; of text in
+    capitals only those with a digit.
 
-    >>> copied("Das ist ein Haus".split(), "Das ist a house".split())
-    0.5
+    >>> copied("das ist ein Haus".split(), "das ist a house".split()), copied("Tom mag Eva".split(), "Tom likes Eva".split())
+    (0.5, 0.0)
     """
-    known = {bare(word) for word in source}
-    shouted = in_capitals(target)
-    words = [bare(word) for word in target if not looks_like_a_name(word.lower() if shouted else word) and bare(word)]
-    letters = sum(map(len, words))
-    return sum(len(word) for word in words if word in known) / letters if letters else 0.0
+    known, shouted = {bare(word) for word in source}, in_capitals(target)
+    names = set() if shouted else {bare(word) for word in source if _begins_with_capital(word)}
+    letters = same = 0
+    for word in target:
+        one = bare(word)
+        named = _begins_with_capital(word) and one in names
+        if named or looks_like_a_name(word.lower() if shouted else word) or any(map(str.isdigit, one)):
+            continue
+        letters += len(one)
+        same += len(one) if one in known else 0
+    return same / letters if letters else 0.0
 
 
 def numbers(words: Iterable[str]) -> list[str]:
@@ -135,7 +160,8 @@ class _Known:
     def of(cls, source: Sequence[str], target: Sequence[str]) -> "_Known":
         """Collect them."""
         (counted, written), (given, spelled) = _thousands(target), _thousands(source)
-        every = frozenset([*numbers(target), *_grouped(target).values(), *_parts(target)])
+        values = filter(_is_large, map(_value, _NUMBER.findall(" ".join(target))))
+        every = frozenset([*numbers(target), *values, *_grouped(target).values(), *_parts(target)])
         return cls(every, frozenset(counted & (given | spelled) | given & written))
 
     def has(self, digits: str) -> bool:
@@ -152,9 +178,8 @@ def _is_lost(word: str, group: str | None, known: _Known) -> bool:
 
 def _is_kept(number: str, known: _Known) -> bool:
     """Tell whether a number is known as a whole or by its parts, or too small to be missed."""
-    whole = _digits(number)
     in_parts = _IN_PARTS.fullmatch(number) is not None and known.numbers.issuperset(_parts([number]))
-    return in_parts or known.has(whole) or not _is_large(whole)
+    return in_parts or known.has(_digits(number)) or known.has(_value(number)) or not _is_large(_value(number))
 
 
 def _thousands(words: Iterable[str]) -> tuple[set[str], set[str]]:
@@ -223,7 +248,7 @@ def capitalised(words: Sequence[str]) -> list[str]:
     return [
         word
         for word, first in zip(words, starts, strict=False)
-        if looks_like_a_name(word) or (not first and word.lstrip("(\"'„“«")[:1].isupper() and _may_be_a_name(word))
+        if looks_like_a_name(word) or (not first and _begins_with_capital(word) and _may_be_a_name(word))
     ]
 
 
@@ -245,6 +270,11 @@ def unmatched(words: Iterable[str], others: Sequence[str]) -> list[str]:
     return [word for word in words if not is_known(bare(word))]
 
 
+def _begins_with_capital(word: str) -> bool:
+    """Tell whether the first letter of a word is a capital."""
+    return word.lstrip("(\"'„“«")[:1].isupper()
+
+
 def _may_be_a_name(word: str) -> bool:
     """Tell whether a word with a capital may be a name: it has two letters, and English does not only spell it so."""
     stem = re.split("['’]", word.lstrip("(\"'„“«"), maxsplit=1)[0]
@@ -258,6 +288,16 @@ def _digits(number: str) -> str:
     ('1998', '1200')
     """
     return "".join(str(unicodedata.decimal(sign)) for sign in number if sign.isdecimal())
+
+
+def _value(number: str) -> str:
+    """Return the digits of a number, of its one or two decimals without zeros at the end.
+
+    >>> [_value(number) for number in ("2.0", "2,50", "1,000.00", "1,200")]
+    ['2', '25', '1000', '1200']
+    """
+    found = _DECIMALS.fullmatch(number)
+    return _digits(found[1]) + _digits(found[2]).rstrip("0") if found else _digits(number)
 
 
 def _is_large(digits: str) -> bool:
@@ -307,6 +347,25 @@ def _most(words: Sequence[str], order: int) -> int:
         if len("".join(gram)) >= CONTENT or (order > 1 and not all(_ALONE.fullmatch(word) for word in gram))
     )
     return max(counts.values(), default=0)
+
+
+def _longer_orders(words: int) -> list[int]:
+    """Return lengths of n-grams that may be half of a text, so close that one is at least two thirds of whatever is said twice.
+
+    >>> _longer_orders(40)
+    [6, 8, 12, 16]
+    """
+    orders = (step << power for power in range(1, words.bit_length()) for step in (3, 4))
+    return [order for order in orders if order <= words // 2]
+
+
+def _stuttered(words: Iterable[str]) -> int:
+    """Return the number of letters and signs in words that repeat up to four of them at least five times.
+
+    >>> _stuttered(["hahahahahahaha!", "Oh,,,,,,,", "1000000"])
+    21
+    """
+    return sum(len(found[0]) for word in words for found in _STUTTER.finditer(word))
 
 
 def _doubled(words: Sequence[str]) -> int:
