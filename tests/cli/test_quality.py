@@ -1,6 +1,7 @@
 """BLEU, chrF and TER as commands print them, and what is said of files that look wrong."""
 
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 from tests.cli.texts import SOURCES, lines
@@ -24,6 +25,17 @@ def test_files_that_look_wrong_are_remarked_on(tmp_path: Path, target):
     assert dragoman("bleu", one, other).errors == ""
     unlike = lines(tmp_path / "unlike", [f"nothing{i} matches" for i in range(60)])
     assert "BLEU is almost 0" in dragoman("bleu", one, unlike).errors
+
+
+def test_accents_that_are_written_in_another_way_are_remarked_on(capsys: pytest.CaptureFixture[str]) -> None:
+    composed = ["Tôi yêu mèo.", "Cô ấy ngủ."]
+    apart = [normalize("NFD", line) for line in composed]
+    for hypotheses, references in ((composed, [apart]), (apart, [composed]), (composed, [composed, apart])):
+        all_scores(hypotheses, references)
+        assert "2 of 2 lines of one file have accents apart" in capsys.readouterr().err
+    for same in (composed, apart):
+        all_scores(same[::-1], [same])
+        assert "accents" not in capsys.readouterr().err
 
 
 def test_scores_are_printed_and_written_in_one_order(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unicodedata import is_normalized
 
 from dragoman.cli.console import note
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
 
 HARDLY_ANY = 1.0
 """BLEU below which files are more likely to be wrong than translations."""
+MANY = 20
+"""In a part of the lines above one in so many, another way to write accents changes the scores."""
 ENOUGH = 50
 """Minimum number of sentences for this check."""
 
@@ -18,7 +21,7 @@ ENOUGH = 50
 def all_scores(
     hypotheses: list[str], references: list[list[str]], *, tokenize: str | None = None, lowercase: bool = False
 ) -> list["Score"]:
-    """Return BLEU, chrF and TER, with a note if the files look wrong: tokenised, the same, or not translations of each other."""
+    """Return BLEU, chrF and TER, with a note if the files look wrong: tokenised, decomposed, the same, or unrelated."""
     from dragoman.metrics import scores
 
     tokenised = sum(hypothesis.endswith(" .") for hypothesis in hypotheses)
@@ -26,6 +29,12 @@ def all_scores(
         note(
             f"{tokenised} of {len(hypotheses)} translations end in a space and a full stop, so they look tokenised; compare "
             "these scores only with scores of tokenised text."
+        )
+    uncomposed = [sum(not is_normalized("NFC", line) for line in lines) for lines in (hypotheses, *references)]
+    if (max(uncomposed) - min(uncomposed)) * MANY > len(hypotheses):
+        note(
+            f"{max(uncomposed)} of {len(hypotheses)} lines of one file have accents apart from their letters (Unicode NFD), so "
+            "their words count as different; write all files in the same form, best in NFC."
         )
     if hypotheses in references:
         note("The translations are the same as the references; is that the file you meant?")
