@@ -71,6 +71,9 @@ def test_a_pair_that_was_never_seen_is_remarked_on() -> None:
     assert MANY.remark((None, "fr")) is None
     sentence = MANY.remark(MANY.choose("fr", "de"))
     assert sentence is not None and "from `fr` to `de`" in sentence and "zero-shot" in sentence
+    assert sentence.endswith("; translating to `en`, and that to `de`, may be much better.")
+    apart = Directions((("en", "fr"), ("de", "cs")), tagged=True).remark(("en", "cs"))
+    assert apart is not None and "better" not in apart
     assert ONE.remark(ONE.choose()) is None
 
 

@@ -133,9 +133,12 @@ class Directions:
         source, target = direction
         if source is None or (source, target) in self.trained:
             return None
+        seen = set(self.trained)
+        between = [one for one in self.languages if {(source, one), (one, target)} <= seen]
+        through = f"; translating to `{between[0]}`, and that to `{target}`, may be much better" if between else ""
         return (
             f"Translating from `{source}` to `{target}`, for which this run saw no training pairs (zero-shot): expect less than "
-            f"between the languages that it did ({self})."
+            f"between the languages that it did ({self}){through}."
         )
 
 
