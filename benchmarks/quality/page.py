@@ -36,7 +36,7 @@ def write_page(
 def expected(jobs: Sequence[Job], results: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """Yield the lines of a table of what `auto` reaches on one core: a row for each text translated, a column for each time.
 
-    Where some results are in bfloat16 and others in float32, which is slower, the latter have a star.
+    Where some results are in bfloat16 and others in float32, the latter have a star.
     """
     scores: dict[tuple[int, str, str], dict[float, str]] = {}
     chosen = [job for job in jobs if job.key in results and (job.variant, job.threads) == ("auto", 1)]

@@ -69,7 +69,7 @@ def backtranslate(
 
     This is back-translation: to improve a translator from English to Vietnamese, translate Vietnamese text with a run from
     Vietnamese to English. The pairs have a synthetic English source and a real Vietnamese target; train on them and on your
-    real pairs. A run of several languages needs --to, and --from to name both in the line for `data.train`.
+    real pairs. A run of several languages needs --to, and --from where it translates so from several.
 
     Empty, repeated and too long lines are left out. Ctrl-C keeps what is translated; --resume continues.
     """

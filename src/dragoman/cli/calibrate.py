@@ -105,6 +105,7 @@ def _read_pairs(run: "OpenedRun", source: Path, reference: Path) -> list["Pair"]
 
 def report(made: "Calibration", run: Path) -> None:
     """Say what was learned, on standard error."""
+    from dragoman.inference.confidence.alarms import AlarmLimits
     from dragoman.jobs.calibrate import FALSE_ALARMS
 
     for name, known in (("sentences", made.reliability), ("words", made.word_reliability)):
@@ -123,7 +124,8 @@ def report(made: "Calibration", run: Path) -> None:
             note(
                 f"The alarm `{name}` is switched off: more than {FALSE_ALARMS:.0%} of the good translations would raise it."
             )
-    if made.limits.omission > FAR * (usual := type(made.limits)().omission):
+    usual = AlarmLimits().omission
+    if made.limits.omission > FAR * usual:
         note(
             f"The alarm `omission` is hardly ever raised: good translations reach {made.limits.omission:.0f}, where {usual:g} is "
             "usual."

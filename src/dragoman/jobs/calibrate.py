@@ -175,9 +175,9 @@ def from_corpus(
         before = [previous[row] for row in rows]
         say(f"Translating {len(rows):,} sentences.")
         found = translator.translate(sources, previous=before)
-        requests = map(with_target, translator.requests(sources, previous=before), found)
+        requests = list(map(with_target, translator.requests(sources, previous=before), found))
         say("Observing the translations.")
-        observed = assessor.observe(list(requests))
+        observed = assessor.observe(requests)
         say("Observing the references, which should raise no alarm.")
         faultless = assessor.observe(translator.requests(sources, references, previous=before))
         kept = [row for row, one in enumerate(observed) if one is not None]
