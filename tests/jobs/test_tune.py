@@ -83,6 +83,8 @@ def test_what_cannot_be_tuned_is_refused(trained: Trained) -> None:
         tune([run], [other] * (MOST + 1), SENTENCES, references=[REFERENCES], decoding={})
     with pytest.raises(SettingsError, match=r"`decoding\.rerank: .*several hypotheses"):
         tune([run], [other], SENTENCES, references=[REFERENCES], decoding={"method": "greedy"})
+    with pytest.raises(SettingsError, match=r"`decoding\.glossary` changes translations after .*tune without it"):
+        tune([run], [other], SENTENCES, references=[REFERENCES], decoding={"glossary": ["terms.tsv"]})
     for name, value in (("rerank_weights", [0.1]), ("rerank", [str(other)])):
         with pytest.raises(SettingsError, match=rf"`decoding\.{name}` is what `dragoman tune`.*remove it"):
             tune([run], [other], SENTENCES, references=[REFERENCES], decoding={name: value})
@@ -97,7 +99,7 @@ def test_several_languages_into_one_are_refused(trained: Trained) -> None:
 
 
 @pytest.mark.parametrize("same", [True, False])
-def test_the_recipe_s_own_reranking_takes_no_part(same: bool, trained: Trained, tmp_path: Path) -> None:
+def test_reranking_and_glossary_of_the_recipe_take_no_part(same: bool, trained: Trained, tmp_path: Path) -> None:
     run, other = trained("rnn"), trained("rnn", *REVERSE)
     own = [str(other)] if same else ["gone", "too"]
     reranked = with_decoding(run, tmp_path / "run", rerank=own, rerank_weights=[9.0] * len(own))
@@ -105,6 +107,11 @@ def test_the_recipe_s_own_reranking_takes_no_part(same: bool, trained: Trained, 
         tune([one], [other], SENTENCES, references=[REFERENCES], decoding={"beam": 4}) for one in (run, reranked)
     )
     assert found == expected
+    (tmp_path / "terms.tsv").write_text("cats\tsách\n", "utf-8")
+    with_terms = with_decoding(run, tmp_path / "terms", glossary=[str(tmp_path / "terms.tsv")], glossary_beam=6)
+    texts = [[one.text for one in Translator.load(each, beam=4).translate(SENTENCES)] for each in (run, with_terms)]
+    assert texts[0] != texts[1]
+    assert tune([with_terms], [other], SENTENCES, references=[REFERENCES], decoding={"beam": 4}) == expected
     greedy: dict[str, Any] = {"method": "greedy"}
     with pytest.raises(SettingsError, match=r"`decoding\.rerank: .*several hypotheses"):
         tune([reranked], [other], SENTENCES, references=[REFERENCES], decoding=greedy)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from dragoman.decoding.settings import ALONE
+from dragoman.decoding.settings import ALONE, DecodingSettings
 from dragoman.errors import InputError, SettingsError
 from dragoman.inference.checks import lay_over
 from dragoman.inference.noisy_channel import features
@@ -26,6 +26,8 @@ MOST = 4
 """Maximum number of runs: every combination of weights is tried."""
 STATISTICS = 10
 """Numbers that corpus BLEU needs of each sentence."""
+WITHOUT: Mapping[str, Any] = {**ALONE, "glossary": (), "glossary_beam": DecodingSettings().glossary_beam}
+"""Changes of decoding settings for the list of hypotheses: what reranks is tuned, and terms are required after reranking."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,8 @@ def tune(
     """Translate `sources` once, score the whole beam with each of the `others`, and try all weights of the grid.
 
     Several `runs` translate as an ensemble, with the settings of the first. `references` are sets of reference translations,
-    each as long as `sources`. Runs and weights of the recipe's own `decoding` do not take part. Raises SettingsError for a
-    search without several hypotheses, InputError for runs that cannot rerank.
+    each as long as `sources`. Runs, weights and glossary of the recipe's own `decoding` do not take part. Raises SettingsError
+    for a search without several hypotheses or with a glossary, InputError for runs that cannot rerank.
     """
     if len(others) > MOST:
         raise InputError(f"all combinations of weights are tried, too many for {len(others)} runs; give at most {MOST}")
@@ -61,10 +63,14 @@ def tune(
             raise SettingsError(
                 f"`decoding.{name}` is what `dragoman tune` finds or is given with `--rerank`; remove it"
             )
+    if decoding.get("glossary"):
+        raise SettingsError(
+            "`decoding.glossary` changes translations after they are reranked; tune without it, then translate with both"
+        )
     own = open_run(runs[0])
     own.require("translate")
     own.directions.require_one(str(runs[0]))
-    alone = own.recipe.decoding.model_copy(update=ALONE)
+    alone = own.recipe.decoding.model_copy(update=WITHOUT)
     changes = {**decoding, "rerank": [str(other) for other in others]}
     settings = lay_over(alone, changes, capabilities_of(own.recipe.model))
     (whole,) = settings.searches
