@@ -148,8 +148,8 @@ class DecodingSettings(SearchSettings):
     glossary: tuple[Path, ...] = ()
     """Files of terms and their translations (TSV, CSV, TBX); earlier files take precedence. A run that was trained with
     `text.glossary` first reads the terms that its translation lacks. A sentence that still lacks one is searched again with a
-    beam that must write all of its terms (dynamic beam allocation, Post and Vilar 2018), without what otherwise reranks; its score
-    is the log-probability by length again."""
+    beam that must write all of its terms (dynamic beam allocation, Post and Vilar 2018), without reranking; its score is the
+    log-probability by length."""
     glossary_beam: int = Field(default=4, ge=1)
     """Beam size of this second search, at least `n_best`."""
     dictionary: Path | None = None
