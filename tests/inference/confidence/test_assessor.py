@@ -56,11 +56,12 @@ def test_a_number_that_was_put_in_place_of_an_unknown_word_is_not_lost(
     assert "number lost" not in {alarm.name for alarm in found.assessment.alarms}
 
 
-def test_an_empty_translation_of_something_is_flagged(trained: Trained) -> None:
+def test_an_empty_translation_and_one_of_nothing_are_flagged(trained: Trained) -> None:
     assessor = Assessor.load(trained("transformer"))
-    nothing, lost = assessor.assess(["", "a"], ["x", ""])
+    nothing, lost, made_up = assessor.assess(["", "a", ""], ["", "", "x"])
     assert nothing == Assessment() and not nothing.flagged
     assert lost.alarms == (Alarm("too short"),) and lost.flagged
+    assert made_up.alarms == (Alarm("detached"),) and made_up.flagged
 
 
 def test_a_calibration_turns_features_into_confidence(trained: Trained, tmp_path: Path) -> None:

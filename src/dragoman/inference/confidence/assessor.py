@@ -146,10 +146,11 @@ class Assessor:
         return [found.get(number) for number in range(len(requests))]
 
     def _of_nothing(self, request: EncodedRequest) -> Assessment:
-        """Assess a request without a target: too short, if there was something to translate."""
-        if not request.sources[0]:
+        """Assess a request without source or target: one without the other has lost everything, or follows from nothing."""
+        if not request.sources[0] and not request.target:
             return Assessment()
-        return Assessment((Alarm("too short"),), 0.0 if self._is_calibrated(self._languages(request)) else None)
+        alarm = Alarm("detached" if request.target else "too short")
+        return Assessment((alarm,), 0.0 if self._is_calibrated(self._languages(request)) else None)
 
     def _languages(self, request: EncodedRequest) -> tuple[str, str]:
         """Return the languages of a pair; a source that may be of several is taken for one in which all nouns have capitals."""
