@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from dragoman.cli.main import COMMANDS, in_python
-from dragoman.cli.options import Languages, Search, decoding_options, number, spread
+from dragoman.cli.options import MBR_SAMPLES, Languages, Search, decoding_options, number, spread
 from dragoman.errors import SettingsError
 
 
@@ -31,6 +31,14 @@ def test_options_go_before_settings() -> None:
 def test_a_setting_without_a_value_is_refused() -> None:
     with pytest.raises(SettingsError, match="beam"):
         decoding_options(["beam"], beam=None)
+
+
+def test_samples_are_drawn_for_minimum_bayes_risk_unless_a_setting_says_how_many() -> None:
+    assert decoding_options(None, beam=None, mbr=True) == {"mbr_samples": MBR_SAMPLES}
+    assert decoding_options(["mbr_samples=null"], beam=None, mbr=True) == {"mbr_samples": MBR_SAMPLES}
+    assert decoding_options(["mbr_samples=7"], beam=None, mbr=True) == {"mbr_samples": 7}
+    with pytest.raises(SettingsError, match="--mbr chooses with samples, but `mbr_samples` is 0"):
+        decoding_options(["mbr_samples=0"], beam=None, mbr=True)
 
 
 def test_a_group_of_options_is_spread_out_and_put_together_again() -> None:

@@ -47,10 +47,15 @@ def test_reranking_that_does_not_help_is_not_advised(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("dragoman.jobs.tune.tune", lambda *_, **__: Tuned((weight,), reached, 2.0))
-    found = dragoman("tune", trained("rnn"), source, target, "--rerank", "an other")
+    search = ("--beam", 6, "--set", "length_penalty=0.5")
+    found = dragoman("tune", trained("rnn"), source, target, "--rerank", "an other", *search)
     assert found.lines == (["rerank_weights=[0.1]"] if helps else [])
     assert ("dividing by the length" in found.errors) == (not weight)
-    assert ("--rerank 'an other' --set" in found.errors) == helps != ("without --rerank" in found.errors)
+    assert (
+        ("--rerank 'an other' --beam 6 --set length_penalty=0.5 --set 'rerank" in found.errors)
+        == helps
+        != ("without --rerank" in found.errors)
+    )
 
 
 def test_several_runs_rerank_together(trained: Trained) -> None:

@@ -200,6 +200,7 @@ def decoding_options(
     rerank: list[Path] | None = None,
 ) -> dict[str, Any]:
     """Turn options into settings of the decoding section; --beam 1 with nothing else is greedy search."""
+    from dragoman.errors import SettingsError
     from dragoman.settings import override
 
     options: dict[str, Any] = override({}, settings or [])
@@ -208,8 +209,10 @@ def decoding_options(
         options.setdefault("method", "beam")
     if n_best is not None and n_best > 1:
         options["n_best"] = n_best
-    if mbr:
-        options.setdefault("mbr_samples", MBR_SAMPLES)
+    if mbr and options.get("mbr_samples") is None:
+        options["mbr_samples"] = MBR_SAMPLES
+    elif mbr and options["mbr_samples"] == 0:
+        raise SettingsError("--mbr chooses with samples, but `mbr_samples` is 0; remove one of the two")
     if rerank:
         options["rerank"] = [str(run) for run in rerank]
     return options

@@ -45,7 +45,9 @@ def tune(
 
         check_languages(open_run(run).languages, source, *references)
         found = tune(ensembled, rerank, sources, references=sets, decoding=options, device=device)
-    runs = " ".join([*map(shell_path, ensembled), *(f"--rerank {shell_path(other)}" for other in rerank)])
+    search = [] if beam is None else [f"--beam {beam}"]
+    search += [f"--set {shell_path(one)}" for one in settings or []]
+    runs = " ".join([*map(shell_path, ensembled), *(f"--rerank {shell_path(other)}" for other in rerank), *search])
     setting = f"rerank_weights=[{', '.join(f'{weight:g}' for weight in found.weights)}]"
     note(f"BLEU {found.before:.2f} without reranking, {found.bleu:.2f} with it.")
     if not any(found.weights):
