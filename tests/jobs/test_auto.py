@@ -17,7 +17,7 @@ from dragoman.jobs.choices import choose_model, vocabulary_size
 from dragoman.jobs.memory import outline_of, static_memory
 from dragoman.jobs.plan import make_plan
 from dragoman.jobs.train import fit
-from dragoman.jobs.workload import FILLED, Workload
+from dragoman.jobs.workload import REFERENCE_FLOPS, Choice, Workload, tokens_of_batch
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.runs.folder import open_run
 from dragoman.runs.recipe import Recipe, load_recipe
@@ -46,7 +46,19 @@ class Letters:
         return sentence
 
 
-@pytest.mark.parametrize(("target", "spaced"), [("một hai ba", True), ("一二三四五六七八九十一二三四五", False)])
+@pytest.mark.parametrize(
+    ("target", "spaced"),
+    [
+        ("một hai ba", True),
+        ("một", True),
+        ("一二三四五六七八九十一二三四五", False),
+        ("你好吗", False),  # a short line
+        ("我 喜欢 猫", True),  # segmented
+        ("ฉันชอบแมว", False),
+        ("나는 고양이를 좋아한다", True),
+        ("一二三四五六七八九 十一二三四五六七八", False),
+    ],
+)
 def test_a_language_without_spaces_is_noticed(tmp_path: Path, target: str, spaced: bool) -> None:
     (tmp_path / "a.en").write_text("one two three\n" * 3, encoding="utf-8")
     (tmp_path / "a.zh").write_text(f"{target}\n" * 3, encoding="utf-8")
@@ -147,10 +159,10 @@ def test_the_sample_of_a_large_corpus_is_spread_over_it(monkeypatch: pytest.Monk
         ({"tokens": 777}, 777),
         ({"epochs": 3}, 3 * 20),
         ({"minutes": 2, "tokens": 777}, 777),
-        ({"steps": 9, "batch_tokens": 20}, 9 * 20 * FILLED),
-        ({"steps": 9, "batch_tokens": 40}, 9 * 20),
+        ({"steps": 9, "batch_tokens": 20}, 9 * tokens_of_batch(20, 20)),
+        ({"steps": 9, "batch_tokens": 400}, 9 * 20),
         ({"steps": 9, "tokens_per_step": 50}, 450),
-        ({"flops": 8e9}, 8e9 / auto.REFERENCE_FLOPS),
+        ({"flops": 8e9}, 8e9 / REFERENCE_FLOPS),
         ({"epochs": "auto"}, auto.PASSES * 20),
     ],
 )
@@ -170,10 +182,34 @@ def test_the_smallest_budget_decides(training: dict[str, Any], seen: float) -> N
 def test_a_budget_in_tokens_ends_also_a_training_that_is_fast() -> None:
     given = left_to_auto("training.steps=null", "training.minutes=1", "training.tokens=9000")
     work = Workload(100, 2500, 60 * auto.VALIDATING * 100, 100.0, timed=True)
-    own = auto.at_speed(given, work, 150.0)
+    own = auto.as_chosen(given, work, speed=150.0, cost=work.cost)
     assert own.seen == 60 * auto.VALIDATING * 150 and own.speed == 150.0
     assert own.seen_by_reference == own.amount == work.seen and own.timed
-    assert auto.at_speed(given, work, 300.0).seen == 9000
+    assert auto.as_chosen(given, work, speed=300.0, cost=work.cost).seen == 9000
+
+
+def test_a_budget_in_flops_is_enough_for_fewer_tokens_of_a_larger_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[int, float]] = []
+
+    def choose(recipe: Recipe, work: Workload) -> list[Choice]:
+        seen.append((len(seen), work.seen))
+        return choose_model(recipe, work)
+
+    monkeypatch.setattr(auto, "choose_model", choose)
+    sizes = "{kind: transformer, encoder_layers: %d, decoder_layers: %d, width: 64, heads: 2, feed_forward: 128, dropout: auto}"
+    found = {}
+    for layers in (1, 4):
+        given = left_to_auto(f"model={sizes % (layers, layers)}", "training.steps=null", "training.flops=1e12")
+        settle(
+            given,
+            lambda _: codecs_for(left_to_auto("text.size=9"), lambda: [("a b", "c d")] * 9),
+            device=CPU,
+            say=lambda _: None,
+        )
+        found[layers] = seen[-1][1]
+        assert seen[0][1] == pytest.approx(1e12 / REFERENCE_FLOPS)
+        seen.clear()
+    assert found[1] > 1.2 * found[4] > 1.2e12 / REFERENCE_FLOPS
 
 
 @pytest.mark.parametrize(
@@ -302,7 +338,8 @@ def test_a_budget_of_steps_is_one_of_batches_as_large_as_chosen(
     codecs = codecs_for(left_to_auto("text.size=9"), lambda: [("a b", "c d")] * 9)
     given = left_to_auto("model.width=16", *settings, f"training.steps={steps}")
     found = settle(given, lambda _: codecs, device=torch.device(device), say=heard.append)
-    passes = steps * FILLED * batch / (size.pairs * (len(codecs[1].encode("a b c d e f g h")) + 1))
+    tokens = size.pairs * (len(codecs[1].encode("a b c d e f g h")) + 1)
+    passes = steps * tokens_of_batch(batch, tokens) / tokens
     assert found.recipe.training.batch_tokens == batch and found.recipe.training.validate_every == steps / 25
     assert f"{float(f'{passes:.3g}'):g} passes" in heard[1]
     assert found.recipe.training.steps == steps and f"{steps:,} steps in the budget" in "".join(heard)

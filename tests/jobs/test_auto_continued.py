@@ -13,7 +13,8 @@ from tests.tiny import Trained, left_to_auto
 from dragoman.errors import SettingsError
 from dragoman.jobs.auto import settle, tokens_learned
 from dragoman.jobs.checks import check_recipe
-from dragoman.jobs.choices import IMPORTED_RATE, LEAST_DROPOUT, SHORT_TRAINING, choose_model
+from dragoman.jobs.choices import SHORT_TRAINING, choose_model
+from dragoman.jobs.suiting import IMPORTED_RATE, LEAST_DROPOUT
 from dragoman.jobs.train import fit
 from dragoman.jobs.workload import Workload
 from dragoman.pretrained.job import import_model

@@ -16,7 +16,6 @@ from dragoman.jobs.choices import (
     LARGEST_RATE,
     LEAST_TEXT,
     LITTLE_TEXT,
-    RATES,
     RECURRENT_PASSES,
     RECURRENT_TOKENS,
     REPEATING,
@@ -289,13 +288,6 @@ def test_a_recurrent_model_keeps_its_settings_and_is_trained_as_one_that_auto_ch
     assert (found.training.guided is None) == (decoder == "plain")
 
 
-@pytest.mark.parametrize("average", [2, 7])
-def test_as_many_weights_are_kept_as_the_recipe_averages(average: int) -> None:
-    found = chosen(left_to_auto("training.keep=auto", f"training.average={average}"), Workload(100, 2500, 5000))
-    assert (found.training.keep, found.training.average) == (average, average)
-    assert chosen(left_to_auto("training.keep=auto"), Workload(100, 2500, 5000)).training.keep == 1
-
-
 @pytest.mark.parametrize("heads", [3, 5, 7])
 def test_a_width_has_an_even_share_for_each_of_the_heads_that_the_recipe_gives(heads: int) -> None:
     given = left_to_auto(f"model={{kind: transformer, heads: {heads}, width: auto, relative: auto, positions: auto}}")
@@ -303,25 +295,8 @@ def test_a_width_has_an_even_share_for_each_of_the_heads_that_the_recipe_gives(h
     assert found.width % (2 * heads) == 0 and 192 <= found.width < 192 + 2 * heads and found.relative == "rotary"
 
 
-@pytest.mark.parametrize(("optimizer", "decay"), [("adam", 0.0), ("adamw", 0.01), ("sgd", 0.01)])
-def test_nothing_decays_where_a_phase_is_of_adam(optimizer: str, decay: float) -> None:
-    phases = f"training.phases=[{{after: 0.5, optimizer: {optimizer}}}]"
-    found = chosen(left_to_auto("training.weight_decay=auto", phases), Workload(100, 2500, 5000))
-    assert found.training.weight_decay == decay and found.training.optimizer == "muon"
-
-
-@pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd", "nesterov", "muon"])
-@pytest.mark.parametrize("model", ["auto", "{kind: transformer}", "{kind: rnn}", "{kind: gnmt, hidden: 32}"])
-def test_an_optimiser_that_the_recipe_names_has_rates_of_its_own(model: str, optimizer: str) -> None:
-    with_rates = ["training.embedding_rate=auto", "training.weight_decay=auto"]
-    momentum = ["training.momentum=0.9"] if optimizer in ("sgd", "nesterov") else []
-    given = left_to_auto(f"training.optimizer={optimizer}", f"model={model}", *with_rates, *momentum)
-    found = chosen(given, work := Workload(100, 2500, 5000, timed=True))
-    assert found.training.weight_decay == (0.01 if optimizer in ("adamw", "muon") else 0.0)
-    check_recipe(found)
-    assert found.training.optimizer == optimizer
-    usual = chosen(left_to_auto(f"model={model}", *with_rates), work).training
-    if usual.optimizer == optimizer:
-        assert found.training.learning_rate == usual.learning_rate
-    else:
-        assert (found.training.learning_rate, found.training.embedding_rate) == (RATES[optimizer], 1.0)
+@pytest.mark.parametrize("width", [190, 250])
+def test_heads_of_a_given_width_have_an_even_size_so_that_positions_can_be_rotary(width: int) -> None:
+    given = left_to_auto(f"model={{kind: transformer, width: {width}, heads: auto, relative: auto, positions: auto}}")
+    found = chosen(given, Workload(100, 2500, 5000, width=width)).model
+    assert found.relative == "rotary" and found.width // found.heads % 2 == 0

@@ -16,7 +16,6 @@ from dragoman.errors import InputError, RunError, SettingsError
 from dragoman.inference.checks import lay_over
 from dragoman.inference.translation import Translation
 from dragoman.jobs.checks import check_recipe, check_rerank
-from dragoman.jobs.choices import adapted_rate
 from dragoman.jobs.grow import remark
 from dragoman.jobs.interpolation import interpolate
 from dragoman.jobs.mixing import (
@@ -32,6 +31,7 @@ from dragoman.jobs.mixing import (
     pairs_of,
     section_of,
 )
+from dragoman.jobs.suiting import adapted_rate
 from dragoman.jobs.train import fit
 from dragoman.jobs.translate_corpus import (
     CorpusTranslation,

@@ -5,6 +5,7 @@ The rule is in `jobs/choices.py`.
 
 import math
 import random
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from dragoman.errors import number_of
 from dragoman.jobs.choices import PASSES, choose_model, unties, vocabulary_size
 from dragoman.jobs.memory import fitting_batch, room_for_batches
 from dragoman.jobs.rules import drops_between_layers
-from dragoman.jobs.speed import BATCH, measure_speed, reference_of
+from dragoman.jobs.speed import BATCH, measure_cost, measure_speed, reference_of
 from dragoman.jobs.workload import Choice, Workload, changed, tokens_of_batch
 from dragoman.machine.processes import process_count
 from dragoman.models.seq2seq import Vocabularies
@@ -27,16 +28,21 @@ from dragoman.runs.integrity import TOKENS_BEFORE
 from dragoman.runs.recipe import Recipe, settled, written_value
 from dragoman.runs.warm_start import base_of, size_given
 from dragoman.text.codec import Codec
+from dragoman.text.glossary import ALONE
 from dragoman.text.pieces import TooLargeError
 from dragoman.text.settings import target_sampling
 
 Learn = Callable[[Recipe], tuple[Codec, Codec]]
 """Returns the codecs for a recipe."""
 
+UNSPACED = re.compile(f"[{ALONE}]+")
+"""Letters of scripts that are written without spaces."""
 SAMPLE = 2000
 """Number of pairs whose tokens are counted, spread over the corpus."""
 LONGEST_WORD = 12
 """Mean number of characters between spaces above which a language does not put spaces between words."""
+SHORTEST_GAP = 10
+"""Letters of scripts that are written without spaces, for each space: more are words that are not kept apart."""
 START = frozenset({"start_from", "adapters"})
 """Settings of a model that are never those of the run that it starts from."""
 DROPOUT = frozenset({"model.dropout", "model.feed_forward_dropout"})
@@ -45,8 +51,6 @@ OF_THE_RUN = "that of the run that it starts from"
 """Why a setting is chosen that a run has."""
 VALIDATING = 0.9
 """Share of a budget in minutes that is left for steps; the rest goes to validation."""
-REFERENCE_FLOPS = 4e7
-"""FLOPs of training the reference model, per target token."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,31 @@ class CorpusSize:
     """Target sentences, spread evenly over the corpora, and how often an epoch has each."""
     spaced: bool = True
     """Whether both languages put spaces between words, which word alignments need."""
+
+
+@dataclass
+class Spacing:
+    """How the text of a language is spaced."""
+
+    characters: int = 0
+    spaces: int = 0
+    lines: int = 0
+    unspaced: int = 0
+    """Letters of scripts that are written without spaces."""
+
+    def add(self, text: str, times: int) -> None:
+        """Count a line so many times."""
+        self.characters += times * len(text)
+        self.spaces += times * text.count(" ")
+        self.lines += times
+        if not text.isascii():
+            self.unspaced += times * (len(text) - len(UNSPACED.sub("", text)))
+
+    @property
+    def has_words(self) -> bool:
+        """Tell whether spaces stand between words; lines of few characters tell little by themselves."""
+        apart = 2 * self.unspaced <= self.characters or self.unspaced <= SHORTEST_GAP * self.spaces
+        return apart and self.characters <= LONGEST_WORD * (self.lines + self.spaces)
 
 
 @dataclass(frozen=True)
@@ -77,7 +106,7 @@ def measure_corpus(recipe: Recipe) -> CorpusSize:
     CorpusError if the filters leave none.
     """
     pairs = 0
-    counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+    spacing: defaultdict[str, Spacing] = defaultdict(Spacing)
     sample: list[tuple[str, int]] = []
     every, read = 1, 0
     chosen = PairFilter(recipe.data.filters)
@@ -92,11 +121,11 @@ def measure_corpus(recipe: Recipe) -> CorpusSize:
             pairs += corpus.repeat
             sides = [*zip(pair.languages or languages, pair[:2], strict=True)]
             for language, text in sides[1:] if corpus.is_noised else sides:
-                counts[language][0] += corpus.repeat * len(text)
-                counts[language][1] += corpus.repeat * (1 + text.count(" "))
+                spacing[language].add(text, corpus.repeat)
     chosen.summary.require_pairs()
-    spaced = all(characters <= LONGEST_WORD * words for characters, words in counts.values())
-    return CorpusSize(pairs, sum(characters for characters, _ in counts.values()), tuple(sample), spaced)
+    sides_read = spacing.values()
+    spaced = all(one.has_words for one in sides_read)
+    return CorpusSize(pairs, sum(one.characters for one in sides_read), tuple(sample), spaced)
 
 
 def choose_text(recipe: Recipe, size: CorpusSize) -> list[Choice]:
@@ -132,10 +161,11 @@ def settle(recipe: Recipe, learn: Learn, *, device: torch.device, say: Callable[
 
     work = workload(recipe, size, codecs[1], device=device, speed=lambda: speed(reference_of(recipe, shared=shared)))
     work, chosen = _within_memory(recipe, work, lambda one: fitting_batch(one, vocabularies, device), base=base)
-    if work.speed is not None:
+    if work.speed is not None or recipe.training.flops is not None:
         first = settled(recipe, _values(chosen))
         if room_for_batches(first, vocabularies, device) > 0:
-            work = at_speed(recipe, work, speed(first))
+            cost = work.cost if recipe.training.flops is None else measure_cost(first, vocabularies)
+            work = as_chosen(recipe, work, speed=None if work.speed is None else speed(first), cost=cost)
             work, chosen = _within_memory(recipe, work, lambda _: first.training.batch_tokens, base=base)
     choices += chosen
     for line in table(choices, work):
@@ -209,7 +239,7 @@ def _within_memory(
 
 def _in_batches(recipe: Recipe, work: Workload, batch: int) -> Workload:
     """Return `work` with what a model sees if a batch has at most `batch` tokens."""
-    return replace(work, seen=min(_allowed(recipe, work.tokens, work.speed, batch=batch).values(), default=work.seen))
+    return replace(work, seen=min(_allowed(recipe, work, batch=batch).values(), default=work.seen))
 
 
 def settle_as(recipe: Recipe, begun: Recipe) -> Recipe:
@@ -259,14 +289,11 @@ def workload(
     pieces = counted / max(sum(times for _, times in size.sample), 1)
     tokens = round(pieces * size.pairs)
     measured = None if training.minutes is None else speed()
-    allowed = _allowed(recipe, tokens, measured, batch=_batch(recipe) or BATCH)
-    seen = min(allowed.values(), default=None)
-    return Workload(
+    work = Workload(
         size.pairs,
         tokens,
-        PASSES * tokens if seen is None else seen,
+        PASSES * tokens,
         measured,
-        timed=seen is not None and seen == allowed.get("minutes"),
         gpu=device.type == "cuda",
         width=None if "model.width" in auto else getattr(recipe.model, "width", None),
         heads=heads,
@@ -275,26 +302,32 @@ def workload(
         layers=None if "model.decoder_layers" in auto else getattr(recipe.model, "decoder_layers", None),
         linkable=size.spaced and training.objective == "translation",
         by_character=recipe.text.kind == "characters",
-        epochs=PASSES if seen is None else None,
     )
+    allowed = _allowed(recipe, work, batch=_batch(recipe) or BATCH)
+    if not allowed:
+        return replace(work, epochs=PASSES)
+    seen = min(allowed.values())
+    return replace(work, seen=seen, timed=seen == allowed.get("minutes"))
 
 
-def at_speed(recipe: Recipe, work: Workload, speed: float) -> Workload:
-    """Return `work`, which is that of the reference model, with what a model sees that learns from `speed` tokens per second."""
-    seen = min(_allowed(recipe, work.tokens, speed, batch=_batch(recipe) or BATCH).values())
-    return replace(work, seen=seen, seen_by_reference=work.seen, speed=speed)
+def as_chosen(recipe: Recipe, work: Workload, *, speed: float | None, cost: float) -> Workload:
+    """Return `work`, which is that of the reference model, with what a model sees that learns from `speed` tokens per second, and
+    costs so many FLOPs per target token.
+    """
+    work = replace(work, seen_by_reference=work.seen, speed=speed, cost=cost)
+    return replace(work, seen=min(_allowed(recipe, work, batch=_batch(recipe) or BATCH).values()))
 
 
-def _allowed(recipe: Recipe, tokens: int, speed: float | None, *, batch: int) -> dict[str, float]:
-    """Return the target tokens that each budget of `recipe` allows, where an epoch has `tokens`, and a batch at most `batch`."""
+def _allowed(recipe: Recipe, work: Workload, *, batch: int) -> dict[str, float]:
+    """Return the target tokens that each budget of `recipe` allows, where a batch has at most `batch`."""
     training = recipe.training
-    per_step = training.tokens_per_step or tokens_of_batch(batch, tokens)
+    per_step = training.tokens_per_step or tokens_of_batch(batch, work.tokens)
     allowed = {
-        "minutes": training.minutes and speed and training.minutes * 60 * VALIDATING * speed,
-        "epochs": None if "training.epochs" in recipe.auto else training.epochs and training.epochs * tokens,
+        "minutes": training.minutes and work.speed and training.minutes * 60 * VALIDATING * work.speed,
+        "epochs": None if "training.epochs" in recipe.auto else training.epochs and training.epochs * work.tokens,
         "tokens": training.tokens,
         "steps": training.steps and training.steps * per_step,
-        "flops": training.flops and training.flops / REFERENCE_FLOPS,
+        "flops": training.flops and training.flops / work.cost,
     }
     return {name: amount for name, amount in allowed.items() if amount is not None}
 

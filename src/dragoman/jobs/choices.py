@@ -12,12 +12,12 @@ from typing import Any
 
 from dragoman.errors import number_of
 from dragoman.jobs.rules import RULES
-from dragoman.jobs.workload import Choice, Workload, changed
+from dragoman.jobs.suiting import suited
+from dragoman.jobs.workload import Choice, Workload
 from dragoman.layers.lexical_settings import middle_layer
 from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.recipe import Recipe, settled
 from dragoman.runs.rules import refusals
-from dragoman.training.consistency_settings import RDropSettings
 
 RECURRENT_TOKENS = 1e6
 """If a Transformer sees at most so many target tokens in the time, a recurrent model is taken instead.
@@ -56,21 +56,6 @@ EMBEDDING_RATE = 3.0
 """Learning rate of a Transformer's embeddings, as a multiple of that of its layers, which Muon updates."""
 LARGEST_RATE = 0.014
 """Largest learning rate of a Transformer, whatever the tokens of a step; larger ones have not been tried."""
-CONTINUED = 1 / 3
-"""Learning rate of a model that starts from a whole run, as a share of that of a new one: more undoes what was learned."""
-IMPORTED_RATE = 5e-5
-"""Learning rate of models trained elsewhere, in the middle of what people use for opus-mt."""
-ADAPTED_RATE = 5e-4
-"""Largest learning rate with which AdamW adapts a whole model: a new optimiser must not undo what it has learned."""
-ADAPTERS_RATE = 5
-"""How many times as fast adapters learn, which start from nothing."""
-LEAST_DROPOUT = 0.1
-"""Dropout with R-Drop, which compares two passes that must differ."""
-RATES = {"adam": 0.0015, "adamw": 0.0015, "muon": 0.004, "sgd": 0.5, "nesterov": 0.25}
-"""Learning rates of optimisers that the recipe names where `auto` would take another.
-
-Those of sgd and nesterov are of GNMT (Wu et al. 2016) and ConvS2S (Gehring et al. 2017), whose gradients were clipped otherwise.
-"""
 FASTER = "it learned more than AdamW in the same time"
 """Why Muon is chosen."""
 
@@ -100,64 +85,7 @@ def choose_model(recipe: Recipe, work: Workload) -> list[Choice]:
         choices = [*training_of_recurrent(work, lexicon=_takes_lexicon(recipe))]
     else:
         choices = [*any_model(work)]
-    return [one for one in _suiting(recipe, work, choices) if one.path in recipe.auto or one.path == "model.tied"]
-
-
-def _suiting(recipe: Recipe, work: Workload, choices: Sequence[Choice]) -> list[Choice]:
-    """Return the choices with what suits the recipe's optimiser and consistency, and a model that has learned before."""
-    least: dict[str, float] = {"training.keep": recipe.training.average}
-    if isinstance(recipe.training.consistency, RDropSettings):
-        least["model.dropout"] = LEAST_DROPOUT
-    choices = [replace(one, value=max(one.value, least[one.path])) if one.path in least else one for one in choices]
-    choices = _for_optimizer(recipe, choices)
-    return choices if work.before is None else _continued(recipe, work, choices)
-
-
-def _continued(recipe: Recipe, work: Workload, choices: Sequence[Choice]) -> list[Choice]:
-    """Return the choices with a lower rate; imported models and adapters are trained as `dragoman adapt` does, with AdamW."""
-    training, adapters = recipe.training, getattr(recipe.model, "adapters", None) is not None
-    free = "training.optimizer" in recipe.auto or training.optimizer in ("adam", "adamw")
-    apart = "training.embedding_rate" not in recipe.auto and training.embedding_rate != 1.0  # which Muon alone has
-    if free and not apart and (work.imported or adapters):
-        rate = adapted_rate(imported=work.imported, adapters=adapters)
-        whose = "of imported models" if work.imported else "of adapters"
-        own = {
-            "training.optimizer": Choice("training.optimizer", "adamw", ""),
-            "training.learning_rate": Choice("training.learning_rate", rate, f"that {whose}"),
-            "training.embedding_rate": Choice("training.embedding_rate", 1.0, ""),
-        }
-        return [own.get(one.path, one) for one in choices]
-    (rate,) = (one.value for one in choices if one.path == "training.learning_rate")
-    lower = float(f"{CONTINUED * rate:.3g}")
-    return changed(
-        choices, "training.learning_rate", value=lower, reason="a third, because the model has learned before"
-    )
-
-
-def adapted_rate(*, imported: bool, adapters: bool, most: float = ADAPTED_RATE) -> float:
-    """Return the learning rate of AdamW for a model that has learned before, at most `most` if not imported, or for adapters.
-
-    >>> adapted_rate(imported=False, adapters=True), adapted_rate(imported=True, adapters=False)
-    (0.0025, 5e-05)
-    """
-    return (IMPORTED_RATE if imported else min(most, ADAPTED_RATE)) * (ADAPTERS_RATE if adapters else 1)
-
-
-def _for_optimizer(recipe: Recipe, choices: Sequence[Choice]) -> list[Choice]:
-    """Return the choices; where the recipe names another optimiser than they do, with what suits that one.
-
-    A phase has the rate of its recipe, but none may decay with Adam, whose setting refuses it.
-    """
-    usual = next(one.value for one in choices if one.path == "training.optimizer")
-    name = usual if "training.optimizer" in recipe.auto else recipe.training.optimizer
-    suiting: dict[str, Choice] = {}
-    if name != usual:
-        suiting["training.learning_rate"] = Choice("training.learning_rate", RATES[name], f"for {name}")
-        suiting["training.embedding_rate"] = Choice("training.embedding_rate", 1.0, "")
-    adam = "adam" in (phase.optimizer for phase in recipe.training.phases)
-    if adam or name not in ("adamw", "muon"):  # which alone keep the decay apart from the gradient
-        suiting["training.weight_decay"] = Choice("training.weight_decay", 0.0, "")
-    return [suiting.get(one.path, one) for one in choices]
+    return [one for one in suited(recipe, work, choices) if one.path in recipe.auto or one.path == "model.tied"]
 
 
 def unties(recipe: Recipe) -> bool:
@@ -226,7 +154,7 @@ def _recurrent_for(recipe: Recipe, work: Workload) -> list[Choice]:
         return []
     choices = [
         one
-        for one in _suiting(recipe, work, [*recurrent(_useful(recipe, work))])
+        for one in suited(recipe, work, [*recurrent(_useful(recipe, work))])
         if one.path.startswith("model.") or one.path in recipe.auto
     ]
     return [] if refusals(RULES, settled(recipe, {one.path: one.value for one in choices})) else choices
@@ -364,12 +292,13 @@ def _search(work: Workload | None = None, *, repeats: bool = False) -> Iterator[
 
 
 def heads_for(width: int) -> int:
-    """Return the number of heads for a width: of 64 dimensions each, or a few more where that is no divisor.
+    """Return the number of heads for a width: of 64 dimensions each, or a few more where that is no divisor or an odd number.
 
-    >>> [heads_for(width) for width in (16, 192, 200)]
-    [1, 3, 2]
+    >>> [heads_for(width) for width in (16, 192, 200, 250)]
+    [1, 3, 2, 1]
     """
-    return max(heads for heads in range(1, max(width // 64, 1) + 1) if width % heads == 0)
+    most = range(1, max(width // 64, 1) + 1)
+    return max((heads for heads in most if width % (2 * heads) == 0), default=1)
 
 
 def size_of(work: Workload) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 
 import torch
@@ -18,9 +19,10 @@ from dragoman.models.transformer_settings import TransformerSettings
 from dragoman.native.compilation import LOSS, RECURRENCE
 from dragoman.runs.recipe import Recipe
 from dragoman.settings import parse
+from dragoman.training.flops import counting
 from dragoman.training.native import obstacle
 from dragoman.training.optimizers import build_optimizer
-from dragoman.training.replicas import Replicas
+from dragoman.training.replicas import Replicas, add_gradient
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.step import Compute, train_step
 
@@ -32,6 +34,8 @@ SECONDS = 5.0
 """Seconds of timed steps after which there are no more."""
 BATCH = 1500
 """Tokens of a batch of the reference model."""
+ROWS = 8
+"""Sentences whose FLOPs are counted."""
 LARGEST = 8000
 """Most tokens of a batch of any model: as many as `auto` ever chooses."""
 REFERENCE = {
@@ -109,3 +113,13 @@ def measure_speed(
         if replicas is not None:
             replicas.close()
     return processes * len(batch.label_positions) / min(seconds)
+
+
+def measure_cost(recipe: Recipe, vocabularies: Vocabularies) -> float:
+    """Return the FLOPs of training the model of `recipe`, per target token, as training counts them, of a few sentences."""
+    with torch.random.fork_rng(devices=[]), counting() as counted:
+        model = build_model(recipe.model, vocabularies)
+        batch = example(recipe, ROWS, longest(recipe, LENGTH), vocabularies=vocabularies)
+        tokens = len(batch.label_positions)
+        add_gradient(model, objective_of(recipe), batch, tokens=tokens, precision=nullcontext())
+    return counted.flops / tokens

@@ -5,7 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 FILLED = 0.85
-"""Share of a batch's tokens, as the recipe limits them, that are real ones of the target."""
+"""Share of a batch's tokens, as the recipe limits them, that are real ones of the target, where a corpus fills many batches."""
+MORE_BATCHES = 5
+"""How many more batches than full ones a pass has, because sentences of a batch have similar lengths."""
+REFERENCE_FLOPS = 4e7
+"""FLOPs of training the reference model, per target token."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,8 @@ class Workload:
     """Target tokens that the model learns from in the budget, counted each time they are seen."""
     speed: float | None = None
     """Tokens per second of the model on this machine, if it was measured."""
+    cost: float = REFERENCE_FLOPS
+    """FLOPs of training the model, per target token."""
     seen_by_reference: float | None = None
     """What the reference model would see, by which all that is to be chosen before the speed of a model can be measured."""
     timed: bool = False
@@ -76,7 +82,7 @@ class Workload:
     @property
     def bound(self) -> str:
         """Say that the budget is what ends the training, if it is."""
-        return "" if self.timed and self.epochs is not None else " in the budget"
+        return "" if self.epochs is not None else " in the budget"
 
     @property
     def amount(self) -> float:
@@ -96,7 +102,8 @@ class Workload:
 def tokens_of_batch(batch: int, corpus: int) -> float:
     """Return the target tokens of a batch of at most `batch` tokens, padding included, of a corpus of `corpus` target tokens.
 
-    >>> tokens_of_batch(1000, 50_000), tokens_of_batch(1000, 300)
-    (850.0, 300)
+    >>> [round(tokens_of_batch(1000, corpus)) for corpus in (5_000_000, 50_000, 2000, 300)]
+    [849, 783, 340, 300]
     """
-    return min(FILLED * batch, max(corpus, 1))
+    full = corpus / (FILLED * batch)
+    return max(corpus, 1) / max(full + min(1.5 * full, MORE_BATCHES), 1)
