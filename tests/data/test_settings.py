@@ -169,6 +169,10 @@ def test_noised_text_is_of_the_target_language_and_no_direction() -> None:
             data({"tsv": "a"}, dev=[{"tsv": "a", "both_ways": True}]),
             r"`data\.dev\.0\.both_ways` needs a training corpus that",
         ),
+        (
+            data({"tsv": "a", "both_ways": True, "tagged": True}),
+            r"`data\.train\.0\.tagged` says .* in place of `both_ways`",
+        ),
         (data({"tsv": "a", "both_ways": True}, target="en"), r"`data\.train\.0\.both_ways` needs two languages"),
         (several(EN_DE), r"`data\.dev\.0` is from `en` to `fr`, but no corpus in `data\.train` has `fr`; add one, or"),
         (

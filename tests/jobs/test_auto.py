@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 import torch
-from tests.tiny import RECIPE, Trained, left_to_auto, recipe_file
+from tests.tiny import RECIPE, left_to_auto, recipe_file
 
 from dragoman.errors import CorpusError, SettingsError, TextError
 from dragoman.jobs import auto
 from dragoman.jobs.auto import CorpusSize, measure_corpus, settle, settle_as, table, workload
-from dragoman.jobs.checks import check_recipe
 from dragoman.jobs.choices import choose_model, vocabulary_size
 from dragoman.jobs.memory import outline_of, static_memory
 from dragoman.jobs.plan import make_plan
@@ -21,7 +20,7 @@ from dragoman.jobs.workload import REFERENCE_FLOPS, Choice, Workload, tokens_of_
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.runs.folder import open_run
 from dragoman.runs.recipe import Recipe, load_recipe
-from dragoman.runs.warm_start import codecs_for, size_given
+from dragoman.runs.warm_start import codecs_for
 from dragoman.settings import parse
 from dragoman.training.reports import Silent
 
@@ -367,48 +366,3 @@ def test_a_vocabulary_larger_than_the_text_allows_is_made_smaller(tmp_path: Path
             say=print,
         )
     assert sizes == [500]
-
-
-@pytest.mark.parametrize("kind", ["transformer", "rnn"])
-def test_a_model_that_starts_from_a_run_has_its_sizes(trained: Trained, tmp_path: Path, kind: str) -> None:
-    base = open_run(trained(kind))
-    given = [f"model={{kind: auto, start_from: {{whole: {base.folder}}}}}", "text.size=auto"]
-    fit(left_to_auto(*given, "training.minutes=1", "training.precision=float32"), tmp_path / "run")
-    found = open_run(tmp_path / "run").recipe
-    assert found.text.size == base.recipe.text.size
-    own, other = found.model.model_dump(), base.recipe.model.model_dump()
-    assert own["kind"] == kind and {name for name in own if own[name] != other[name]} <= {"start_from", "dropout"}
-
-
-@pytest.mark.parametrize("kind", ["auto", "transformer"])
-def test_the_training_of_a_model_that_starts_from_a_run_follows_from_its_sizes(trained: Trained, kind: str) -> None:
-    base = trained("transformer", "model.decoder_layers=1", "model.width=400", GUIDED, "training.steps=1")
-    sizes = (
-        ""
-        if kind == "auto"
-        else "encoder_layers: auto, decoder_layers: auto, width: auto, feed_forward: auto, heads: auto, "
-    )
-    given = left_to_auto(f"model={{kind: {kind}, {sizes}start_from: {{whole: {base}}}}}", "training.guided=auto")
-    found = settle(given, lambda recipe: codecs_for(recipe, list), device=CPU, say=lambda _: None).recipe
-    assert found.training.guided is not None and found.training.guided.layer == 1
-    assert found.training.learning_rate == pytest.approx(0.006 * 0.8 / 3)
-
-
-def test_a_lexicon_does_not_replace_the_embeddings_of_the_run_that_a_model_starts_from(trained: Trained) -> None:
-    base = trained("rnn", "model.tied=true", "model.lexical=true", GUIDED, "training.steps=1")
-    given = left_to_auto(f"model={{kind: auto, start_from: {{whole: {base}}}}}", "training.guided=auto")
-    found = settle(given, lambda recipe: codecs_for(recipe, list), device=CPU, say=lambda _: None).recipe
-    check_recipe(found)
-    assert found.model.kind == "rnn" and found.training.guided is not None and not found.training.guided.lexicon
-
-
-def test_a_vocabulary_that_a_run_gives_has_the_size_of_that_run(trained: Trained) -> None:
-    masked = trained("masked_lm")
-    model = f"model={{kind: transformer, width: 16, start_from: {{encoder: {masked}}}}}"
-
-    def learn(recipe: Recipe) -> Any:
-        return codecs_for(recipe, lambda: [("a b", "c d")] * 9)
-
-    found = settle(left_to_auto(model), learn, device=CPU, say=lambda _: None)
-    assert found.recipe.text.size == open_run(masked).recipe.text.size
-    assert size_given(left_to_auto(model, "text.joint=false")) is None  # the target's is learned

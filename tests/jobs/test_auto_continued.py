@@ -21,7 +21,7 @@ from dragoman.pretrained.job import import_model
 from dragoman.runs.folder import ORIGINAL, open_run
 from dragoman.runs.integrity import TOKENS_BEFORE
 from dragoman.runs.recipe import Recipe
-from dragoman.runs.warm_start import codecs_for
+from dragoman.runs.warm_start import codecs_for, size_given
 
 CPU = torch.device("cpu")
 GUIDED = "training.guided={layer: 1, links: learned, shift: false}"
@@ -165,3 +165,48 @@ def rates(recipe: Recipe) -> tuple[str, float, float, float]:
 def chosen_by(recipe: Recipe, work: Workload) -> dict[str, Any]:
     """Return what is chosen for an amount of work, by path."""
     return {one.path: one.value for one in choose_model(recipe, work)}
+
+
+@pytest.mark.parametrize("kind", ["transformer", "rnn"])
+def test_a_model_that_starts_from_a_run_has_its_sizes(trained: Trained, tmp_path: Path, kind: str) -> None:
+    base = open_run(trained(kind))
+    given = [f"model={{kind: auto, start_from: {{whole: {base.folder}}}}}", "text.size=auto"]
+    fit(left_to_auto(*given, "training.minutes=1", "training.precision=float32"), tmp_path / "run")
+    found = open_run(tmp_path / "run").recipe
+    assert found.text.size == base.recipe.text.size
+    own, other = found.model.model_dump(), base.recipe.model.model_dump()
+    assert own["kind"] == kind and {name for name in own if own[name] != other[name]} <= {"start_from", "dropout"}
+
+
+@pytest.mark.parametrize("kind", ["auto", "transformer"])
+def test_the_training_of_a_model_that_starts_from_a_run_follows_from_its_sizes(trained: Trained, kind: str) -> None:
+    base = trained("transformer", "model.decoder_layers=1", "model.width=400", GUIDED, "training.steps=1")
+    sizes = (
+        ""
+        if kind == "auto"
+        else "encoder_layers: auto, decoder_layers: auto, width: auto, feed_forward: auto, heads: auto, "
+    )
+    given = left_to_auto(f"model={{kind: {kind}, {sizes}start_from: {{whole: {base}}}}}", "training.guided=auto")
+    found = settle(given, lambda recipe: codecs_for(recipe, list), device=CPU, say=lambda _: None).recipe
+    assert found.training.guided is not None and found.training.guided.layer == 1
+    assert found.training.learning_rate == pytest.approx(0.006 * 0.8 / 3)
+
+
+def test_a_lexicon_does_not_replace_the_embeddings_of_the_run_that_a_model_starts_from(trained: Trained) -> None:
+    base = trained("rnn", "model.tied=true", "model.lexical=true", GUIDED, "training.steps=1")
+    given = left_to_auto(f"model={{kind: auto, start_from: {{whole: {base}}}}}", "training.guided=auto")
+    found = settle(given, lambda recipe: codecs_for(recipe, list), device=CPU, say=lambda _: None).recipe
+    check_recipe(found)
+    assert found.model.kind == "rnn" and found.training.guided is not None and not found.training.guided.lexicon
+
+
+def test_a_vocabulary_that_a_run_gives_has_the_size_of_that_run(trained: Trained) -> None:
+    masked = trained("masked_lm")
+    model = f"model={{kind: transformer, width: 16, start_from: {{encoder: {masked}}}}}"
+
+    def learn(recipe: Recipe) -> Any:
+        return codecs_for(recipe, lambda: [("a b", "c d")] * 9)
+
+    found = settle(left_to_auto(model), learn, device=CPU, say=lambda _: None)
+    assert found.recipe.text.size == open_run(masked).recipe.text.size
+    assert size_given(left_to_auto(model, "text.joint=false")) is None  # the target's is learned

@@ -129,12 +129,31 @@ def test_muon_steers_the_matrices_of_hidden_layers_and_adam_the_rest(name: str) 
     optimizer = build_optimizer(model, TrainingSettings(steps=1, optimizer="muon"))
     assert isinstance(optimizer, CombinedOptimizer)
     muon, adam = optimizer.parts
-    assert isinstance(muon, Muon) and isinstance(adam, AdamW)
+    assert isinstance(muon, PreciseMuon) and isinstance(adam, AdamW)
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     steered, rest = ({names[id(p)] for group in part.param_groups for p in group["params"]} for part in optimizer.parts)
     assert steered | rest == set(names.values()) and not steered & rest
     assert all("embedding" not in one and "head.weight" not in one and "bias" not in one for one in steered)
     assert any("embedding" in one for one in rest) and any("weight" in one for one in steered)
+
+
+def test_muon_updates_each_expert_by_itself() -> None:
+    model = fresh_model(ARCHITECTURES["transformer, experts"])
+    muon = build_optimizer(model, TrainingSettings(steps=1, optimizer="muon", weight_decay=0.01)).parts[0]  # type: ignore[attr-defined]
+    owned = {id(p) for group in muon.param_groups for p in group["params"]}
+    stacks = [p for p in model.parameters() if p.dim() == 3]
+    assert stacks and all(id(p) in owned for p in stacks)
+    alone = [[torch.nn.Parameter(matrix.detach().clone()) for matrix in stack] for stack in stacks]
+    torch.manual_seed(5)
+    for stack, matrices in zip(stacks, alone, strict=True):
+        stack.grad = torch.randn_like(stack) * torch.logspace(0, -3, len(stack))[:, None, None]
+        for matrix, gradient in zip(matrices, stack.grad, strict=True):
+            matrix.grad = gradient.clone()
+    muon.step()
+    given: dict[str, Any] = {"lr": muon.param_groups[0]["lr"], "weight_decay": 0.01, "products": torch.float32}
+    PreciseMuon([matrix for matrices in alone for matrix in matrices], **given).step()
+    for stack, matrices in zip(stacks, alone, strict=True):
+        torch.testing.assert_close(stack.detach(), torch.stack([one.detach() for one in matrices]))
 
 
 @pytest.mark.parametrize("name", ["transformer, gated", "decoder-only", "deep-att"])

@@ -9,7 +9,7 @@ from tests.laws.architectures import ARCHITECTURES
 from dragoman.laws.of_training import trainer_of
 from dragoman.training.reports import Silent
 from dragoman.training.session import train_for_a_session
-from dragoman.training.settings import TrainingSettings
+from dragoman.training.settings import PhaseSettings, TrainingSettings
 from dragoman.training.trainer import Trainer
 
 
@@ -81,6 +81,14 @@ def test_a_session_without_any_budget_left_says_how_to_train_on(budget: dict[str
     assert name == [*budget][-1] and (name != "steps" or value == "4")
     larger = {**budget, name: int(value) if name == "steps" else float(value)}
     assert train_for_a_session(made(tmp_path, **larger), seed=1, resuming=True).step > 2
+
+
+def test_a_session_without_any_budget_left_says_what_a_larger_one_does_to_phases(tmp_path: Path) -> None:
+    phases = (PhaseSettings(after=0.5),)
+    train_for_a_session(made(tmp_path, steps=2, phases=phases), seed=1, resuming=False)
+    trainer = made(tmp_path, steps=2, phases=phases)
+    train_for_a_session(trainer, seed=1, resuming=True)
+    assert "go back to an earlier one" in trainer.listener.inner.said[0]
 
 
 def test_a_new_run_forgets_the_records_of_one_that_stood_there(tmp_path: Path) -> None:

@@ -167,6 +167,11 @@ class DataSettings(Settings):
                 raise ValueError(f"`{place}.languages` names `{language}`, not one of `data.languages`{self._known}")
         if corpus.both_ways and source == target:
             raise ValueError(f"`{place}.both_ways` needs two languages, but both sides are `{source}`; remove it")
+        if corpus.both_ways and corpus.tagged:
+            raise ValueError(
+                f"`{place}.tagged` says that a machine wrote the sources, but `both_ways` makes them targets too; "
+                "name the direction with `languages` in place of `both_ways`"
+            )
         self._check_phrasebook(place, corpus)
         if corpus.is_noised and not self.pairs:
             raise ValueError(

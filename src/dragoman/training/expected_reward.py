@@ -29,7 +29,8 @@ def expected_cost(model: Seq2Seq, batch: Batch, settings: RewardSettings) -> Flo
     sum over samples is divided by; m - 1 makes the estimate unbiased, since the mean includes the sample itself. q is the
     model's distribution over what translations may have (`SpecialIds.unwritten`); samples are truncated at
     `settings.maximum_ratio` with a forced </s>, which has no gradient. The encoder runs once; samples are drawn without
-    gradient, then scored by the decoder with it.
+    gradient, then scored by the decoder with it. The estimate is unbiased without dropout alone, which draws and scores with
+    different weights.
     """
     state, special = model.decoder.start(model.encoder(batch.source)), model.special
     references = [ids[:length] for ids, length in zip(batch.labels.tolist(), _lengths(batch), strict=True)]

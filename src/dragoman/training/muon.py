@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.optim import Muon
+from torch.optim import Optimizer
 
 from dragoman.training.shards import is_divided, local, share_of, whole
 
@@ -29,15 +29,15 @@ PARTS_PER_THREAD = 4
 """With so many matrices for each thread, one thread per matrix is faster than all threads on one matrix after the other."""
 
 
-class PreciseMuon(Muon):
-    """Muon (Jordan et al. 2024) with matrix products in the dtype `products`; torch always uses bfloat16.
+class PreciseMuon(Optimizer):
+    """Muon (Jordan et al. 2024) with matrix products in the dtype `products`; torch's always uses bfloat16.
 
     Updates are scaled so that a learning rate has the same effect as for Adam (Liu et al. 2025, section 2.2). Many CPUs
     emulate bfloat16 at a fraction of the speed of float32. On a GPU, matrices of the same shape are batched; on a CPU, each
     thread takes one matrix at a time. Where weights are divided among processes, each gathers the whole matrix and updates its
     share. `stacked` says how many matrices a parameter, by its id, has on top of one another: each is updated by itself, or
-    those with small gradients would hardly move. Deviation: the polynomials are `quintics`; torch's `ns_coefficients` and
-    `ns_steps` in the parameter groups are ignored.
+    those with small gradients would hardly move; so is each matrix of a parameter of three dimensions. Deviation: the
+    polynomials are `quintics`.
     """
 
     def __init__(
@@ -50,7 +50,8 @@ class PreciseMuon(Muon):
         stacked: Mapping[int, int] | None = None,
         quintics: Sequence[Quintic] = QUINTICS,
     ) -> None:
-        super().__init__(parameters, lr=lr, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw")
+        defaults = {"lr": lr, "weight_decay": weight_decay, "momentum": 0.95, "nesterov": True, "eps": 1e-7}
+        super().__init__(parameters, defaults)
         self.products = products
         self.stacked = stacked or {}
         self.quintics = quintics
@@ -90,7 +91,7 @@ class PreciseMuon(Muon):
             average = state["momentum_buffer"].lerp_(parameter.grad, 1 - group["momentum"])
             directions.append(parameter.grad.lerp(average, group["momentum"]) if group["nesterov"] else average)
         parts = self._parts(alike[0])
-        rows = torch.cat([whole(direction).to(self.products) for direction in directions])
+        rows = torch.cat([whole(direction).to(self.products).flatten(end_dim=-2) for direction in directions])
         matrices = rows.unflatten(0, (len(alike) * parts, -1))
         turned = self._turned(matrices, group["eps"]).reshape(len(alike), *alike[0].shape)
         rate = group["lr"] * 0.2 * max(matrices.shape[1:]) ** 0.5
@@ -100,7 +101,7 @@ class PreciseMuon(Muon):
 
     def _parts(self, parameter: Tensor) -> int:
         """Return the number of matrices in a parameter."""
-        return self.stacked.get(id(parameter), 1)
+        return self.stacked.get(id(parameter), 1) if parameter.dim() == 2 else len(parameter)
 
     def _turned(
         self, matrices: Float[Tensor, "matrix rows columns"], eps: float

@@ -11,6 +11,7 @@ from dragoman.attention.multi_head import MultiHead
 from dragoman.attention.relative import Relative
 from dragoman.errors import TrainingError
 from dragoman.layers.embedding import OutputLayer, TokenEmbedding
+from dragoman.layers.experts import Experts
 from dragoman.training.muon import PreciseMuon
 from dragoman.training.settings import OptimisationSettings
 from dragoman.training.shards import is_divided, local
@@ -165,9 +166,14 @@ class CombinedOptimizer(Optimizer):
 
 
 def _hidden_matrices(model: nn.Module) -> list[nn.Parameter]:
-    """Return what Muon updates: trained matrices but those of embeddings, also of distances, and of output layers."""
+    """Return what Muon updates: trained matrices but those of embeddings, also of distances, and of output layers.
+
+    Each expert has a matrix of its own in a parameter of three dimensions; those of convolutions are no matrices.
+    """
     others = _parameters(model, (nn.Embedding, TokenEmbedding, Relative, OutputLayer))
-    return [p for p in model.parameters() if p.requires_grad and p.dim() == 2 and id(p) not in others]
+    experts = _parameters(model, (Experts,))
+    matrices = (p for p in model.parameters() if p.dim() == 2 or (p.dim() == 3 and id(p) in experts))
+    return [p for p in matrices if p.requires_grad and id(p) not in others]
 
 
 def _stacked(model: nn.Module) -> dict[int, int]:

@@ -49,4 +49,5 @@ def _where(trainer: Trainer) -> str:
     more = 2 * max(trainer.budgets[spent], used)  # what is used may be more than a budget that was lowered
     shown = f"{more:.3g}" if isinstance(more, float) else more
     larger = f"--set training.{spent}={shown}"
-    return f"The budget was used up at step {step}; to train on, resume with a larger one, such as {larger}."
+    phases = " Phases are shares of it, so training may go back to an earlier one." if trainer.settings.phases else ""
+    return f"The budget was used up at step {step}; to train on, resume with a larger one, such as {larger}.{phases}"

@@ -100,7 +100,8 @@ class OptimisationSettings(Settings):
     learning_rate: float = Field(1e-3, gt=0)
     """Peak learning rate."""
     embedding_rate: float = Field(1.0, gt=0)
-    """muon: learning rate of what adamw updates (embeddings, output layers, biases, norms), as a multiple of `learning_rate`."""
+    """muon: learning rate of what adamw updates (embeddings, output layers, convolutions, biases, norms), as a multiple of
+    `learning_rate`."""
     betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = (0.9, 0.98)
     """adam, adamw and muon: Adam's beta 1 and beta 2."""
     momentum: float = Field(0.0, ge=0, lt=1)
