@@ -211,9 +211,9 @@ def transformer(work: Workload, *, lexicon: bool = False) -> Iterator[Choice]:
     """Yield the choices for a Transformer."""
     layers, width = size_of(work)
     tokens = f"{float(f'{work.amount:.3g}'):,.0f} target tokens"
-    amount = f"{tokens} in the budget"
+    amount = f"{tokens}{work.bound}"
     if work.seen_by_reference is not None:
-        amount = f"3+3 layers of 192 learn from {tokens} in the budget"
+        amount = f"3+3 layers of 192 learn from {tokens}{work.bound}"
     yield Choice("model.encoder_layers", layers, amount)
     yield Choice("model.decoder_layers", layers, "")
     yield Choice("model.width", width, amount)
