@@ -15,7 +15,9 @@ from unittest.mock import patch
 
 import yaml
 
-from dragoman.runs.recipe import Recipe, with_auto_sections
+from dragoman.jobs.choices import choose_model
+from dragoman.jobs.workload import Workload
+from dragoman.runs.recipe import Recipe, settled, with_auto_sections
 from dragoman.settings import merge, override, parse, read_yaml
 
 ROOT = Path(__file__).parents[1]
@@ -109,6 +111,11 @@ def left_to_auto(*assignments: str) -> Recipe:
     """Return a small recipe that leaves most to `auto`, with settings changed."""
     base = {**RECIPE, "training": {**RECIPE["training"], "steps": 12, "keep": 1}}
     return parse(Recipe, override(with_auto_sections(merge(base, LEFT_TO_AUTO)), assignments))
+
+
+def chosen(given: Recipe, work: Workload) -> Recipe:
+    """Return the recipe with the choices for an amount of work."""
+    return settled(given, {choice.path: choice.value for choice in choose_model(given, work)})
 
 
 def edited(run: Path, folder: Path, **sections: Any) -> Path:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.tiny import left_to_auto
+from tests.tiny import chosen, left_to_auto
 
 from dragoman.conversion.specification import obstacles
 from dragoman.jobs.checks import check_recipe
@@ -28,13 +28,8 @@ from dragoman.jobs.choices import (
 from dragoman.jobs.workload import Workload
 from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Vocabularies
-from dragoman.runs.recipe import Recipe, load_recipe, settled
+from dragoman.runs.recipe import load_recipe
 from dragoman.training.settings import TrainingSettings
-
-
-def chosen(given: Recipe, work: Workload) -> Recipe:
-    """Return the recipe with the choices for an amount of work."""
-    return settled(given, {choice.path: choice.value for choice in choose_model(given, work)})
 
 
 @pytest.mark.parametrize(("pairs", "passes"), list(product((300, 30_000, 3_000_000), (0.1, 5, 80, 2000))))

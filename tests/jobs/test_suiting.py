@@ -1,18 +1,12 @@
 """What `auto` has chosen suits what the recipe sets itself."""
 
 import pytest
-from tests.tiny import left_to_auto
+from tests.tiny import chosen, left_to_auto
 
 from dragoman.jobs.checks import check_recipe
 from dragoman.jobs.choices import choose_model
 from dragoman.jobs.suiting import LEAST_DROPOUT, RATES
 from dragoman.jobs.workload import Workload
-from dragoman.runs.recipe import Recipe, settled
-
-
-def chosen(given: Recipe, work: Workload) -> Recipe:
-    """Return the recipe with the choices for an amount of work."""
-    return settled(given, {choice.path: choice.value for choice in choose_model(given, work)})
 
 
 @pytest.mark.parametrize("average", [2, 7])
