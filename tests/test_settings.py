@@ -89,7 +89,7 @@ OF_ANOTHER_KIND = [
     (
         ["model.kind=transformer", "model.hidden=9"],
         "has no setting `hidden`; known: dropout, kind, width; `hidden` is a setting of `model.kind: rnn`, not of `transformer`; "
-        "to change the kind, replace the whole section: --set 'model={kind: ...}'",
+        "to change the kind, add --set model.kind=..., or replace the whole section: --set 'model={kind: ...}'",
     ),
     (["model.kind=transformer", "model.wodth=9"], "has no setting `wodth`; did you mean `width`?"),
     (

@@ -237,8 +237,8 @@ def _of_another_kind(kind: type[Settings], location: Sequence[str | int], sectio
     if not owners:
         return ""
     return (
-        f" `{name}` is a setting of `{section}.kind: {'`, `'.join(sorted(owners))}`, not of `{tag}`; to change the kind, replace "
-        f"the whole section: --set '{section}={{kind: ...}}'"
+        f" `{name}` is a setting of `{section}.kind: {'`, `'.join(sorted(owners))}`, not of `{tag}`; to change the kind, add "
+        f"--set {section}.kind=..., or replace the whole section: --set '{section}={{kind: ...}}'"
     )
 
 
