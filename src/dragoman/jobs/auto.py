@@ -159,13 +159,23 @@ def settle(recipe: Recipe, learn: Learn, *, device: torch.device, say: Callable[
     def speed(trained: Recipe) -> float:
         return measure_speed(trained, vocabularies, device, say=say, processes=process_count())
 
-    work = workload(recipe, size, codecs[1], device=device, speed=lambda: speed(reference_of(recipe, shared=shared)))
+    def cost(trained: Recipe) -> float:
+        return measure_cost(trained, vocabularies)
+
+    reference = reference_of(recipe, shared=shared)
+    work = workload(
+        recipe, size, codecs[1], device=device, speed=lambda: speed(reference), cost=lambda: cost(reference)
+    )
     work, chosen = _within_memory(recipe, work, lambda one: fitting_batch(one, vocabularies, device), base=base)
-    if work.speed is not None or recipe.training.flops is not None:
+    if work.speed is not None or work.cost is not None:
         first = settled(recipe, _values(chosen))
         if room_for_batches(first, vocabularies, device) > 0:
-            cost = work.cost if recipe.training.flops is None else measure_cost(first, vocabularies)
-            work = as_chosen(recipe, work, speed=None if work.speed is None else speed(first), cost=cost)
+            work = as_chosen(
+                recipe,
+                work,
+                speed=None if work.speed is None else speed(first),
+                cost=None if work.cost is None else cost(first),
+            )
             work, chosen = _within_memory(recipe, work, lambda _: first.training.batch_tokens, base=base)
     choices += chosen
     for line in table(choices, work):
@@ -278,9 +288,18 @@ def _values(choices: Iterable[Choice]) -> dict[str, Any]:
 
 
 def workload(
-    recipe: Recipe, size: CorpusSize, codec: Codec, *, device: torch.device, speed: Callable[[], float]
+    recipe: Recipe,
+    size: CorpusSize,
+    codec: Codec,
+    *,
+    device: torch.device,
+    speed: Callable[[], float],
+    cost: Callable[[], float],
 ) -> Workload:
-    """Return how much the budget of `recipe` lets the reference model learn, whose `speed` is asked for if there are minutes."""
+    """Return how much the budget of `recipe` lets the reference model learn.
+
+    Its `speed` is asked for if the budget has minutes, its `cost` in FLOPs per target token if it has FLOPs.
+    """
     training, auto = recipe.training, recipe.auto
     sized = getattr(recipe.model, "head_size", None) is not None  # so that heads need not divide the width
     heads = 1 if "model.heads" in auto or sized else getattr(recipe.model, "heads", 1)
@@ -288,12 +307,12 @@ def workload(
     counted = sum(times * (len(codec.sample(sentence, rng, rate)) + 1) for sentence, times in size.sample)
     pieces = counted / max(sum(times for _, times in size.sample), 1)
     tokens = round(pieces * size.pairs)
-    measured = None if training.minutes is None else speed()
     work = Workload(
         size.pairs,
         tokens,
         PASSES * tokens,
-        measured,
+        speed=None if training.minutes is None else speed(),
+        cost=None if training.flops is None else cost(),
         gpu=device.type == "cuda",
         width=None if "model.width" in auto else getattr(recipe.model, "width", None),
         heads=heads,
@@ -310,7 +329,7 @@ def workload(
     return replace(work, seen=seen, timed=seen == allowed.get("minutes"))
 
 
-def as_chosen(recipe: Recipe, work: Workload, *, speed: float | None, cost: float) -> Workload:
+def as_chosen(recipe: Recipe, work: Workload, *, speed: float | None, cost: float | None) -> Workload:
     """Return `work`, which is that of the reference model, with what a model sees that learns from `speed` tokens per second, and
     costs so many FLOPs per target token.
     """
@@ -327,7 +346,7 @@ def _allowed(recipe: Recipe, work: Workload, *, batch: int) -> dict[str, float]:
         "epochs": None if "training.epochs" in recipe.auto else training.epochs and training.epochs * work.tokens,
         "tokens": training.tokens,
         "steps": training.steps and training.steps * per_step,
-        "flops": training.flops and training.flops / work.cost,
+        "flops": training.flops and work.cost and training.flops / work.cost,
     }
     return {name: amount for name, amount in allowed.items() if amount is not None}
 

@@ -8,8 +8,6 @@ FILLED = 0.85
 """Share of a batch's tokens, as the recipe limits them, that are real ones of the target, where a corpus fills many batches."""
 MORE_BATCHES = 5
 """How many more batches than full ones a pass has, because sentences of a batch have similar lengths."""
-REFERENCE_FLOPS = 4e7
-"""FLOPs of training the reference model, per target token."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +40,8 @@ class Workload:
     """Target tokens that the model learns from in the budget, counted each time they are seen."""
     speed: float | None = None
     """Tokens per second of the model on this machine, if it was measured."""
-    cost: float = REFERENCE_FLOPS
-    """FLOPs of training the model, per target token."""
+    cost: float | None = None
+    """FLOPs of training the model, per target token, if they were counted."""
     seen_by_reference: float | None = None
     """What the reference model would see, by which all that is to be chosen before the speed of a model can be measured."""
     timed: bool = False
