@@ -89,7 +89,7 @@ def test_a_full_disk_is_named_and_the_job_goes_on_where_it_was(translator: Trans
     whole, part = (corpus(tmp_path / name, *WORDS) for name in ("whole.jsonl", "part.jsonl"))
     translate_corpora(translator, [whole], both, report=lambda _: None)
     size = whole.path.stat().st_size
-    named = r"part\.jsonl\.partial cannot be written .*make room, and go on with --resume"
+    named = r"part\.jsonl\.partial cannot be written .*free some disk space, and continue with --resume"
     with pytest.raises(RunError, match=named), room_for(size - 1):
         translate_corpora(translator, [part], both, report=lambda _: None)
     reports: list[TranslationProgress] = []

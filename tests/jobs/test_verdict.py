@@ -17,6 +17,7 @@ def change(difference: float, low: float, high: float) -> Change:
         (change(5.0, 3.0, 7.0), None, "keep", "not measured"),
         (change(5.0, 3.0, 7.0), change(-0.4, -0.6, -0.1), "keep", "In general the new run is worse"),
         (change(5.0, 3.0, 7.0), change(-2.0, -3.0, 0.1), "keep", "In general the difference may be chance"),
+        (change(5.0, 3.0, 7.0), change(-0.6, -1.2, -0.04), "keep", "In general the difference may be chance"),
         (change(5.0, 3.0, 7.0), change(-2.0, -3.0, -1.0), "keep for the domain", "for this domain alone"),
         (change(0.5, -0.5, 1.5), change(1.0, 0.5, 1.5), "discard", "In the domain the difference may be chance"),
         (change(-2.0, -3.0, -1.0), None, "discard", "In the domain the new run is worse"),

@@ -111,7 +111,7 @@ def test_a_full_disk_leaves_nothing(imported: Models, tmp_path: Path, monkeypatc
 def test_what_the_library_cannot_number_is_not_exported(name: str, imported: Models, tmp_path: Path) -> None:
     grow_run(imported(name)[1], tmp_path / "run", source=[characters(tmp_path)])
     with pytest.raises(
-        ExportError, match=r"has got new characters or languages, which the tokeniser of `\w+`"
+        ExportError, match=r"was extended with new characters or languages, which the tokeniser of `\w+`"
     ) as refused:
         export(tmp_path / "run", tmp_path / "out")
     assert ("--to ctranslate2" in str(refused.value)) == (name in ("pegasus", "t5"))  # which begin with no language

@@ -67,7 +67,7 @@ def calibrate(
     """
     if judgements is not None and (on is not None or threshold is not None or sentences is not None):
         raise InputError(
-            "--judgements says itself what is learned from, and what is good; remove --on and --threshold and --sentences, or "
+            "--judgements already provides the texts and their labels; remove --on and --threshold and --sentences, or "
             "--judgements"
         )
     with announced(f"Loading {run}"):

@@ -51,7 +51,7 @@ def tune(
     setting = f"rerank_weights=[{', '.join(f'{weight:g}' for weight in found.weights)}]"
     note(f"BLEU {found.before:.2f} without reranking, {found.bleu:.2f} with it.")
     if not any(found.weights):
-        gain = " What is gained is due to dividing by the length alone." if found.bleu > found.before else ""
+        gain = " The gain comes from length normalisation alone." if found.bleu > found.before else ""
         note(f"The best weights are 0, so these runs do not help to choose: translate without --rerank.{gain}")
     elif found.bleu > found.before:
         note(f"Use it with: dragoman translate {runs} --set '{setting}'")

@@ -17,6 +17,11 @@ class Hypothesis:
     token_entropies: tuple[float, ...] = ()
     """Where a given translation was scored: the entropy of the models' distributions at each token, averaged, in nats."""
 
+    @property
+    def per_token(self) -> float:
+        """The log-probability divided by the number of tokens, EOS included."""
+        return self.log_prob / (len(self.ids) + 1)
+
 
 @dataclass(frozen=True)
 class Hypotheses:

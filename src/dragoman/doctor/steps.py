@@ -54,7 +54,7 @@ class Shifted(Check):
             yield Finding(self.name, "warning", what, advice, source, count=self.seen, of=self.seen)
             return
         if report.shifts:
-            blocks = [self._shift(shift, other) for shift in report.shifts]
+            blocks = [self._shift(shift) for shift in report.shifts]
             what = f"and others do not belong to the same lines of {other}: {listed(blocks)}"
             yield self._found(what, report.shifts, blocks, severity="error")
         if report.misfits:
@@ -77,7 +77,7 @@ class Shifted(Check):
             tuple(Example(line, (block,)) for line, block in zip(lines, blocks[:EXAMPLES], strict=False)),
         )
 
-    def _shift(self, shift: Shift, other: str) -> str:
+    def _shift(self, shift: Shift) -> str:
         """Say where the partners of a block of lines are."""
         first, last = (line + shift.offset for line in (shift.first_line, shift.last_line))
         own = self._range(shift.first_line, shift.last_line)

@@ -46,7 +46,7 @@ def rerank(
 ) -> list[Hypothesis]:
     """Return the `n_best` hypotheses by `combined`, which becomes their score; of equal ones, the first stays first."""
     scored = [
-        replace(one, score=combined(one.log_prob / (len(one.ids) + 1), scores, weights))
+        replace(one, score=combined(one.per_token, scores, weights))
         for one, scores in zip(hypotheses, others, strict=True)
     ]
     return sorted(scored, key=lambda one: -one.score)[:n_best]

@@ -83,16 +83,15 @@ class Translation:
     searched_again: bool = False
     """Whether a second search asked for these terms."""
     assessment: Any = None
-    """How far it can be trusted, a `confidence.assessment.Assessment`, if an `Assessor` translated."""
-
+    """How far it can be trusted, a `confidence.assessor.Assessment`, if an `Assessor` translated."""
     memory: Any = None
     """What a translation memory has of the source, a `documents.memories.Recalled`, if one was asked."""
 
     @property
     def per_token(self) -> float:
-        """The log-probability divided by the number of tokens, </s> included; undivided if the tokens are not known.
+        """The log-probability divided by the number of tokens, </s> included.
 
-        >>> Translation("A cat.", -0.9, -1.5, token_log_probs=(-0.5, -0.5, -0.5)).per_token
+        >>> Translation("A cat.", -0.9, -1.5, ids=(5, 6)).per_token
         -0.5
         """
-        return self.log_prob / max(len(self.token_log_probs), 1)
+        return self.log_prob / (len(self.ids) + 1)

@@ -82,6 +82,7 @@ def calibrate(
     check_place(run)
     weights = weights_digest(run / "model.safetensors")
     translator = Translator.load(run, device=device)
+    assert weights is not None, "loading has checked it"
     translator.directions.require_one(str(run))
     if passes.dropout and not varies(translator):
         raise InputError(f"{run} was trained without dropout, so passes with dropout say nothing; remove --dropout")
@@ -109,7 +110,7 @@ def calibrate(
         groups = [number for number, some in enumerate(examples.word_labels) for _ in some]
         words = measure_scale(word_rows, labels, groups)
     found = Calibration(
-        weights=weights or "",
+        weights=weights,
         passes=passes,
         reverse=None if reverse is None else str(reverse.resolve()),
         reverse_weights=None if reverse is None else weights_digest(reverse / "model.safetensors"),

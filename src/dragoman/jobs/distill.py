@@ -175,7 +175,7 @@ def _translator(teacher: Run, runs: Sequence[Path], teaching: DistillationSettin
     """
     own, changes = teacher.recipe.decoding, {**teaching.decoding, "n_best": teaching.n_best}
     if "n_best" in teaching.decoding:
-        raise SettingsError("`teacher.n_best` is not read; say with --n-best how many translations to learn from")
+        raise SettingsError("`teacher.n_best` has no effect; use --n-best to set how many translations to learn from")
     if not teaching.decoding.keys() & {"method", "beam"} and own.method != "sample" and teaching.n_best > own.size:
         changes |= {"method": "beam", "beam": teaching.n_best}
     settings = lay_over(own, changes, capabilities_of(teacher.recipe.model))

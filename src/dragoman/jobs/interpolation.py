@@ -28,7 +28,8 @@ def interpolate(folder: Path, *, say: Callable[[str], None]) -> None:
     """Keep only as much of what adaptation changed in the run `folder` as general text bears, and say how much.
 
     The weights become base + share (adapted - base) with the largest share, found by bisection, at which the loss on general dev
-    sentences exceeds that of the base by at most FORGOTTEN. Does nothing to weights that it has chosen, or without general dev.
+    sentences exceeds that of the base by at most FORGOTTEN; one part of PARTS is kept in any case, or nothing would be learned.
+    Does nothing to weights that it has chosen, or without general dev.
     Source: Wortsman et al. 2022 (Robust fine-tuning of zero-shot models, section 3), who choose the share on the domain's dev
     set or take one half. Of low-rank adapters, `up` is multiplied, which gives the same weights.
     """
@@ -48,9 +49,11 @@ def interpolate(folder: Path, *, say: Callable[[str], None]) -> None:
         kept = max(kept, 1)
         share = kept / PARTS
         if share < 1:
+            now = between.loss(kept)
+            why = "so that general text is not forgotten" if now <= before + FORGOTTEN else "the least share there is"
             say(
-                f"Of what training changed, {share:.0%} is kept, so that general text is not forgotten: its dev loss was "
-                f"{before:.3f} before and {full:.3f} after training, and is {between.loss(kept):.3f} now (--mix 0 keeps all)."
+                f"Of what training changed, {share:.0%} is kept, {why}: the dev loss of general text was {before:.3f} before "
+                f"and {full:.3f} after training, and is {now:.3f} now (--mix 0 keeps all)."
             )
             adapters = getattr(run.recipe.model, "adapters", None) is not None
             tensors = _scaled(tensors, share) if adapters else between.weights(share)

@@ -149,7 +149,8 @@ def reopen(recipe: Recipe, folder: Path, listener: Listener) -> Run:
         )
     if GROWN in run.manifest:
         raise RunError(
-            f"{folder} has got new characters or languages, so there is no training to resume; adapt it with `dragoman adapt`"
+            f"{folder} was extended with new characters or languages, so there is no training to resume; adapt it with "
+            "`dragoman adapt`"
         )
     written = read_sealed(folder)[1]  # of recipe.yaml, the user may have edited the corpora
     begun = run.recipe if written is None else with_own_texts(parse(Recipe, written), folder)[0]

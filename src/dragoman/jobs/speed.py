@@ -71,7 +71,8 @@ def measure_speed(
 ) -> float:
     """Return how many target tokens per second the model of `recipe` learns from on this machine, in a few seconds.
 
-    It is trained as in the first phase of its training, in batches as full as real ones are on average. Where several
+    It is trained as in the first phase of its training, in batches as full as real ones are on average, but never compiled or
+    packed, and with all of its weights: not those of adapters alone. Where several
     `processes` share it, this one computes its share of a batch, and the others are taken to be as fast. Torch's random state is
     unchanged. What `say` is told is that C++ code is compiled.
     """

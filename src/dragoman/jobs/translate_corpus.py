@@ -196,7 +196,7 @@ def _append(file: BinaryIO, corpus: CorpusTranslation, rows: Iterable[dict[str, 
         with suppress(OSError):  # it would write once more
             file.close()
         raise RunError(
-            f"{corpus.partial} cannot be written ({error.strerror}); make room, and go on with --resume"
+            f"{corpus.partial} cannot be written ({error.strerror}); free some disk space, and continue with --resume"
         ) from None
 
 

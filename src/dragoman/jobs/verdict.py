@@ -41,11 +41,16 @@ class Change:
         return round(self.low, 1) > 0
 
     @property
+    def worse(self) -> bool:
+        """Tell whether the adapted run is worse beyond chance, by the same interval."""
+        return round(self.high, 1) < 0
+
+    @property
     def finding(self) -> str:
         """Say what the interval says."""
         if self.better:
             return "the new run is better"
-        return "the new run is worse" if round(self.high, 1) < 0 else "the difference may be chance"
+        return "the new run is worse" if self.worse else "the difference may be chance"
 
     def __str__(self) -> str:
         return (
@@ -71,7 +76,7 @@ class Verdict:
         """Say what to do: keep what is better in the domain beyond chance, if general text has not lost too much."""
         if not self.domain.better:
             return "discard"
-        lost = self.general is not None and self.general.difference < -TOLERATED and self.general.high < 0
+        lost = self.general is not None and self.general.worse and self.general.difference < -TOLERATED
         return "keep for the domain" if lost else "keep"
 
     def __str__(self) -> str:

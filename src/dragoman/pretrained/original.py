@@ -114,7 +114,7 @@ def _larger(run: Run, config: Mapping[str, Any]) -> dict[str, bytes]:
     assert isinstance(source, Imported) and isinstance(target, Imported)
     if config.get("model_type") != "marian":
         raise ExportError(
-            f"{run.folder} has got new characters or languages, which the tokeniser of `{config.get('model_type')}` in "
+            f"{run.folder} was extended with new characters or languages, which the tokeniser of `{config.get('model_type')}` in "
             f"`transformers` cannot number; {_instead(run)}"
         )
     tables = {"vocab.json": source, "target_vocab.json": target}

@@ -40,7 +40,7 @@ def tokenizer_json(source: Codec, target: Codec, offset: int) -> dict[str, Any]:
         "version": "1.0",
         "truncation": None,
         "padding": None,
-        "added_tokens": [_added(index, name) for index, name in sorted(_added_names(source, target, offset).items())],
+        "added_tokens": [_added(index, name) for index, name in sorted(_added_names(source, offset).items())],
         "normalizer": {"type": "Sequence", "normalizers": list(_normalizers(source))},
         "pre_tokenizer": None if isinstance(source.tokenizer, Characters) else _metaspace(),
         "post_processor": _append_eos(source.special.eos),
@@ -92,7 +92,7 @@ def _names(codec: Codec) -> list[str]:
     ]
 
 
-def _added_names(source: Codec, target: Codec, offset: int) -> dict[int, str]:
+def _added_names(source: Codec, offset: int) -> dict[int, str]:
     """Return the names of the special tokens, and of the tags of languages, by their ids."""
     found = dict(enumerate(SPECIAL))
     found |= {index: piece for piece, index in source.tokenizer.vocabulary.tags.items() if language_of(piece)}

@@ -84,7 +84,8 @@ class Claim:
         folder = self.path.parent
         if not folder.is_dir():
             raise RunError(
-                f"{folder} was moved or deleted while this process worked in it; if it was moved, go on with --resume where it is"
+                f"{folder} was moved or deleted while this process worked in it; if it was moved, continue with --resume "
+                "where it is"
             )
         if _read(self.path).get("token", self.token) != self.token:
             raise RunError(_in_use(folder))

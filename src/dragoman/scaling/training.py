@@ -99,10 +99,11 @@ def _launch(work: _Work, workers: Workers, notes: Path, *, on_gpu: bool, failure
     except TrainingFailedError as error:
         last = str(error).strip().split("\n")[-1]
         raise TrainingError(
-            f"the processes of this training died more than {failures} times ({last}); see what they say, and go on with --resume"
+            f"the processes of this training died more than {failures} times ({last}); see what they say, and continue with "
+            "--resume"
         ) from None
     if found is None:
-        raise TrainingError("Ray ended this training before its end; go on from its last save with --resume")
+        raise TrainingError("Ray ended this training before its end; continue from its last checkpoint with --resume")
     return found
 
 

@@ -45,7 +45,7 @@ class MetricsFile:
                 file.write(json.dumps(clean) + "\n")
         except OSError as error:
             raise TrainingError(
-                f"{self.path} cannot be written ({error.strerror}); make room, and go on with --resume"
+                f"{self.path} cannot be written ({error.strerror}); free some disk space, and continue with --resume"
             ) from None
 
     def record(self) -> None:

@@ -23,7 +23,7 @@ from dragoman.training.world import ALONE, World
 
 UPDATE_FAILED = (
     "memory ran out while the weights were updated, so some may have changed and others not; choose a smaller model or "
-    "training.batch_tokens, or close other programs, and go on from the last checkpoint with --resume, or start again"
+    "training.batch_tokens, or close other programs, and continue from the last checkpoint with --resume, or start again"
 )
 """What is said where a step fails too late to be repeated."""
 

@@ -86,21 +86,16 @@ def rescue(
 def _may_replace(own: Translation, sample: Translation) -> bool:
     """Tell whether a sample has no more alarms than a translation, and is not much less probable."""
     fewer = len(own.assessment.alarms) - len(sample.assessment.alarms)
-    return fewer >= 0 and _mean(sample) >= _mean(own) - LESS - fewer
-
-
-def _mean(translation: Translation) -> float:
-    """Return the mean log-probability of the tokens, with </s>."""
-    return translation.log_prob / (len(translation.ids) + 1)
+    return fewer >= 0 and sample.per_token >= own.per_token - LESS - fewer
 
 
 def _rank(translation: Translation) -> float:
     """Rate a translation: the log-odds of its confidence, or the mean token log-probability without one; less for alarms.
 
-    An alarm outweighs as much as confidence 0.5 is from 0.73, or a mean log-probability that is 1 lower.
+    One alarm costs as much as a drop in confidence from 0.73 to 0.5 (1 in log-odds), or in log-probability per token by 1.
     """
     assessment = translation.assessment
-    rating = _mean(translation)
+    rating = translation.per_token
     if assessment.confidence is not None:
         sure = min(max(assessment.confidence, 1e-9), 1 - 1e-9)
         rating = math.log(sure / (1 - sure))
