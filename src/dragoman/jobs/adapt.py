@@ -1,6 +1,6 @@
 """Adaptation: train a run on with pairs of a domain, without forgetting what it could do before."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -13,7 +13,6 @@ from dragoman.data.corpus import Pair, corpus_files
 from dragoman.data.ledger import record
 from dragoman.data.settings import DataSettings
 from dragoman.errors import InputError, RunError, SettingsError
-from dragoman.inference.checks import lay_over
 from dragoman.inference.translation import Translation
 from dragoman.jobs.checks import check_recipe, check_rerank
 from dragoman.jobs.grow import remark
@@ -34,12 +33,13 @@ from dragoman.jobs.mixing import (
 from dragoman.jobs.suiting import adapted_rate
 from dragoman.jobs.train import fit
 from dragoman.jobs.translate_corpus import (
+    ORIGIN,
     CorpusTranslation,
     Report,
+    best_translator,
     check_lengths,
     count,
     kept_of,
-    load_translator,
     remember,
     translate_corpora,
 )
@@ -127,8 +127,8 @@ def adapt(
         _check_model(out, first, base)
         place, begun = out / FOLDER, resume and (out / "manifest.json").exists()
         about = _origin(base, [*files_of(domain, "train", "dev", "test"), *general.files], chosen.method, share=share)
-        remember(place / "origin.json", about, resume=resume)
-        record(out, [place / "origin.json"])
+        remember(place / ORIGIN, about, resume=resume)
+        record(out, [place / ORIGIN])
         if mixture is None:
             if (unknown := remark(base, pairs_of(domain, "train"), corpus_files(domain.train[0], domain))) is not None:
                 listener.say(unknown)
@@ -319,11 +319,9 @@ def _origin(base: Run, paths: Sequence[Path], method: MethodName, *, share: floa
 
 def _translate(base: Run, corpora: Sequence[CorpusTranslation], device: str, *, report: Report | None) -> None:
     """Let the base translate sentences of the domain."""
-    search: Mapping[str, Any] = {"n_best": 1}
-    settings = lay_over(base.recipe.decoding, search, capabilities_of(base.recipe.model))
-    translator = load_translator(base.folder, settings=settings, device=device)
+    translator = best_translator(base, device=device, command="adapt")
     check_lengths(translator, corpora)
-    translate_corpora(translator, corpora, partial(_if_usable, base), report=report or partial(_ignore))
+    translate_corpora(translator, corpora, partial(_if_usable, base), report=report)
 
 
 def _if_usable(base: Run, best: Translation, pair: Pair) -> list[Translation]:
@@ -331,7 +329,3 @@ def _if_usable(base: Run, best: Translation, pair: Pair) -> list[Translation]:
     bound = capabilities_of(base.recipe.model).target_positions
     ids = (*base.target.start(pair.between), *base.target.encode(best.text))
     return [best] if best.text.strip() and (bound is None or len(ids) < bound) else []
-
-
-def _ignore(_: object) -> None:
-    """Hear nothing of progress."""

@@ -12,14 +12,14 @@ from dragoman.data.corpus import Pair, read_pairs
 from dragoman.data.corpus_settings import MonolingualSettings
 from dragoman.data.filters import FilterSummary, PairFilter
 from dragoman.errors import InputError, RunError, SettingsError
-from dragoman.inference.checks import lay_over, refuse_alternatives
-from dragoman.inference.translator import Translator
 from dragoman.jobs.translate_corpus import (
+    ORIGIN,
     CorpusTranslation,
     Report,
+    best_translator,
     check_plain,
     kept_of,
-    load_translator,
+    only_best,
     origin,
     remember,
     translate_corpora,
@@ -31,9 +31,6 @@ from dragoman.runs.folder import Run, open_run
 from dragoman.runs.lock import run_lock
 from dragoman.text.frames import Between
 from dragoman.text.normalize import normalize
-
-ORIGIN = "origin.json"
-"""File of the folder of translations that says what they depend on."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +107,7 @@ def backtranslate(
         raise InputError(
             f"{folder} reads documents, but lines of monolingual text are translated one by one; give another run"
         )
-    translator = _translator(run, settings, device)
+    translator = best_translator(run, settings.decoding, device=device, command="backtranslate")
     check_plain(out)
     _check_new(out, resume=resume)
     framed = between if run.directions.tagged else None
@@ -119,7 +116,7 @@ def backtranslate(
         about = origin([folder], translator, [text]) | kept_of(run.recipe.data) | {"languages": list(between)}
         remember(work / ORIGIN, about, resume=resume)
         corpus = CorpusTranslation(lambda: lines(summary=FilterSummary()), work / "1.jsonl", to=framed)
-        translate_corpora(translator, [corpus], lambda best, _: [best], report=report or (lambda _: None))
+        translate_corpora(translator, [corpus], only_best, report=report)
         summary = FilterSummary()
         translated = sum(1 for _ in lines(summary=summary))
         scores = [row["score"] for row in _rows(corpus.path)]
@@ -139,13 +136,6 @@ def _check_new(out: Path, *, resume: bool) -> None:
     if not resume and (out.exists() or work.exists()):
         hint = "add --resume to continue, or " if work.exists() else ""
         raise RunError(f"{out if out.exists() else work} already exists; {hint}choose another file with --out")
-
-
-def _translator(run: Run, settings: BacktranslationSettings, device: str) -> Translator:
-    """Load the run so that it returns the best translation of each line, or one sample."""
-    refuse_alternatives(settings.decoding, "backtranslate")
-    chosen = lay_over(run.recipe.decoding, settings.decoding, capabilities_of(run.recipe.model))
-    return load_translator(run.folder, device=device, settings=chosen.model_copy(update={"n_best": 1}))
 
 
 def _lines(

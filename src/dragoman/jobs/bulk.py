@@ -10,14 +10,15 @@ from dragoman.atomic import check_output
 from dragoman.data.corpus import Pair
 from dragoman.data.lines import read_lines, without_mark
 from dragoman.errors import InputError, RunError
-from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
 from dragoman.jobs.translate_corpus import (
+    ORIGIN,
     CorpusTranslation,
     Report,
     TranslateRest,
     check_lengths,
     check_plain,
+    only_best,
     origin,
     remember,
     translate_corpora,
@@ -25,9 +26,6 @@ from dragoman.jobs.translate_corpus import (
 from dragoman.machine.processes import for_one_process
 from dragoman.runs.lock import run_lock
 from dragoman.text.frames import Between
-
-ORIGIN = "origin.json"
-"""File of the folder of an unfinished job that says what its translations depend on."""
 
 
 def folder_of(out: Path) -> Path:
@@ -73,7 +71,7 @@ def translate_file(
     about = origin(runs, translator, [source]) | {"languages": list(to or ())}
     with run_lock(folder):
         remember(folder / ORIGIN, about, resume=resume)
-        translate_corpora(translator, [corpus], only_best, report=report or (lambda _: None), rest=rest)
+        translate_corpora(translator, [corpus], only_best, report=report, rest=rest)
         os.replace(corpus.path, out)
     shutil.rmtree(folder, ignore_errors=True)
     return count
@@ -82,11 +80,6 @@ def translate_file(
 def lines_of(source: Path, path: Path, *, to: Between | None) -> CorpusTranslation:
     """Return the lines of a file as a corpus, whose translations go into `path`, one per line."""
     return CorpusTranslation(partial(_pairs, source), path, line=_text, to=to)
-
-
-def only_best(found: Translation, pair: Pair) -> list[Translation]:
-    """Keep the best translation of a sentence."""
-    return [found]
 
 
 def _pairs(source: Path) -> Iterator[Pair]:

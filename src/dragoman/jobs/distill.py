@@ -160,7 +160,7 @@ def distill(
                 translator,
                 corpora,
                 lambda translation, pair: choose(translation, pair.target, chosen),
-                report=report or (lambda _: None),
+                report=report,
             )
             record(folder, (corpus.path for corpus in corpora))
             for corpus in corpora:

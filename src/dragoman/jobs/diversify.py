@@ -11,17 +11,16 @@ from dragoman.data.corpus import Pair, corpus_files
 from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.settings import DataSettings
 from dragoman.errors import InputError, RunError
-from dragoman.inference.checks import lay_over, refuse_alternatives
-from dragoman.inference.translator import Translator
 from dragoman.jobs.checks import check_recipe, check_rerank
 from dragoman.jobs.translate_corpus import (
     CorpusTranslation,
     Report,
+    best_translator,
     check_files,
     check_lengths,
     count,
     kept_of,
-    load_translator,
+    only_best,
     origin,
     remember,
     sentences,
@@ -84,12 +83,12 @@ def diversify(
     work = list(zip(opened, plans, strict=True))
     files = [path for corpus in data.train for path in corpus_files(corpus, data)]
     with run_lock(folder):
-        known = [_check_plan(run, plan, decoding or {}, device=device, files=files) for run, plan in work]
+        known = [_check_plan(run, plan, decoding, device=device, files=files) for run, plan in work]
         for number, about in enumerate(known, 1):
             remember(folder / _origin(number), about | kept_of(data, data.train), resume=resume)
         for run, plan in work:
-            translator = _translator(run, decoding or {}, device)
-            translate_corpora(translator, plan, lambda best, _: [best], report=report or (lambda _: None))
+            translator = best_translator(run, decoding, device=device, command="diversify")
+            translate_corpora(translator, plan, only_best, report=report)
         write_text(folder / RECIPE, dump(recipe))
     return Diversified(folder / RECIPE, [count(corpus.path) for plan in plans for corpus in plan])
 
@@ -171,19 +170,17 @@ def _recipe(run: Run, made: Sequence[CorpusTranslation], data: DataSettings) -> 
 
 
 def _check_plan(
-    run: Run, plan: Sequence[CorpusTranslation], decoding: Mapping[str, Any], *, device: str, files: Sequence[Path]
+    run: Run,
+    plan: Sequence[CorpusTranslation],
+    decoding: Mapping[str, Any] | None,
+    *,
+    device: str,
+    files: Sequence[Path],
 ) -> dict[str, Any]:
     """Load a run to see that it can translate its corpora; return what its translations depend on, ready for JSON.
 
     It is loaded again when its turn comes, so that only one is in memory.
     """
-    translator = _translator(run, decoding, device)
+    translator = best_translator(run, decoding, device=device, command="diversify")
     check_lengths(translator, plan)
     return origin([run.folder], translator, files)
-
-
-def _translator(run: Run, decoding: Mapping[str, Any], device: str) -> Translator:
-    """Load a run so that it returns the best translation of each sentence."""
-    refuse_alternatives(decoding, "diversify")
-    chosen = lay_over(run.recipe.decoding, decoding, capabilities_of(run.recipe.model))
-    return load_translator(run.folder, device=device, settings=chosen.model_copy(update={"n_best": 1}))

@@ -23,20 +23,18 @@ def linked(recipe: Any) -> list[bool]:
 def splittable(recipe: Any) -> bool:
     """Tell whether parts of a batch, one after the other, have its loss and gradient: nothing depends on all of it."""
     model, training, hard = recipe.model, recipe.training, getattr(recipe.model, "hard", None)
-    rewards = (getattr(one, "reward", None) for one in (training, *training.phases))
     return (
         not plugged(model)
         and getattr(model, "experts", None) is None
         and (hard is None or hard.training != "reinforce")  # its baseline moves with each batch
         and getattr(training, "objective", "translation") == "translation"
-        and all(one is None for one in rewards)
+        and not getattr(training, "rewards", ())
     )
 
 
 def same_passes(recipe: Any) -> bool:
     """Tell whether each process calls each layer equally often: not to sample translations for a reward."""
-    training = recipe.training
-    return all(one.reward is None for one in (training, *training.phases))
+    return not recipe.training.rewards
 
 
 def replicable(recipe: Any) -> bool:

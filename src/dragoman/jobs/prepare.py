@@ -59,8 +59,7 @@ def _check_codecs(recipe: Recipe, codecs: tuple[Codec, Codec]) -> None:
             raise SettingsError(
                 "`data.joined` does not work where sources or targets begin with their language; remove it"
             )
-        rewards = (recipe.training.reward, *(phase.reward for phase in recipe.training.phases))
-        if codecs[1].starts and any(rewards):
+        if codecs[1].starts and recipe.training.rewards:
             raise SettingsError("a `reward` does not work where targets begin with their language; remove it")
 
 

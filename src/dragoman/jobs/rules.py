@@ -71,9 +71,8 @@ def _tags_are_known(recipe: Any, training: Any) -> bool:
 
 def _one_step_a_batch(recipe: Any, training: Any) -> bool:
     """Tell whether each step uses only the likelihood of one batch."""
-    rewards = (training.reward, *(phase.reward for phase in training.phases))
-    others = (training.guided, training.consistency, training.tokens_per_step, *rewards)
-    return all(one is None for one in others)
+    others = (training.guided, training.consistency, training.tokens_per_step)
+    return not training.rewards and all(one is None for one in others)
 
 
 def _names_one(kind: PluginKind, name: str) -> Works:

@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -20,15 +20,21 @@ from dragoman.data.lines import COMPRESSED
 from dragoman.data.settings import DataSettings
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import InputError, RunError, SettingsError
+from dragoman.inference.checks import lay_over, refuse_alternatives
 from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
 from dragoman.json_files import load_json, parse_json
 from dragoman.machine.processes import for_one_process
+from dragoman.models.capabilities import capabilities_of
+from dragoman.runs.folder import Run
 from dragoman.settings import parse
 from dragoman.text.frames import Between
 
 CHUNK = 1024
 """Number of sentences translated and written together; a resumed job continues after the last chunk."""
+
+ORIGIN = "origin.json"
+"""File of a folder of translations that says what they depend on."""
 
 FIELDS = ("source", "target")
 """Fields of a row that hold a sentence and its translation, unless a corpus names others."""
@@ -38,6 +44,11 @@ NOT_ALWAYS_REMEMBERED = frozenset({"filters", "corpora", "languages"})
 
 Choose = Callable[[Translation, Pair], list[Translation]]
 """Returns what to keep from the translation of a pair's source and its alternatives."""
+
+
+def only_best(found: Translation, pair: Pair) -> list[Translation]:
+    """Keep the best translation of a sentence."""
+    return [found]
 
 
 @dataclass(frozen=True)
@@ -124,6 +135,16 @@ def load_translator(*runs: Path, settings: DecodingSettings, device: str) -> Tra
     return translator
 
 
+def best_translator(run: Run, decoding: Mapping[str, Any] | None = None, *, device: str, command: str) -> Translator:
+    """Load a run for `command` so that it returns the best translation of each sentence, or one sample.
+
+    `decoding` has settings of the search that differ from those of its recipe. Raises SettingsError for one that asks for more.
+    """
+    refuse_alternatives(decoding or {}, command)
+    chosen = lay_over(run.recipe.decoding, decoding or {}, capabilities_of(run.recipe.model))
+    return load_translator(run.folder, device=device, settings=chosen.model_copy(update={"n_best": 1}))
+
+
 def check_lengths(translator: Translator, corpora: Sequence[CorpusTranslation]) -> None:
     """Raise InputError for the first sentence that is too long for the models, before hours of work rather than after."""
     if all(model.source_positions is None for model in translator.models):
@@ -158,10 +179,10 @@ def translate_corpora(
     corpora: Sequence[CorpusTranslation],
     choose: Choose,
     *,
-    report: Report,
+    report: Report | None = None,
     rest: TranslateRest | None = None,
 ) -> None:
-    """Translate every corpus that has no file yet, and report the progress after each chunk.
+    """Translate every corpus that has no file yet, and report the progress after each chunk, if it is asked for.
 
     `rest` translates elsewhere than in this process. Raises RunError if the files of an unfinished job are inconsistent.
     """
@@ -180,7 +201,8 @@ def translate_corpora(
             for rows, sentences in translate(corpus, resumed.sentences):
                 _append(file, corpus, rows, sentences=sentences)
                 rate = (earlier + sentences - already) / (time.monotonic() - begin)
-                report(TranslationProgress(earlier + sentences, sum(counts), rate))
+                if report is not None:
+                    report(TranslationProgress(earlier + sentences, sum(counts), rate))
         os.replace(corpus.partial, corpus.path)
         corpus.note.unlink(missing_ok=True)
 

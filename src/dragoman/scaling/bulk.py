@@ -17,13 +17,14 @@ from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import DragomanError
 from dragoman.inference.translator import Translator
 from dragoman.jobs import translate_corpus
-from dragoman.jobs.bulk import lines_of, only_best
+from dragoman.jobs.bulk import lines_of
 from dragoman.jobs.translate_corpus import (
     Chunk,
     CorpusTranslation,
     Translated,
     chunks_of,
     load_translator,
+    only_best,
     translate_chunk,
 )
 from dragoman.json_files import parse_json

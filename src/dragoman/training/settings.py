@@ -249,6 +249,12 @@ class TrainingSettings(OptimisationSettings):
         return self.guided if self.guided is not None and self.guided.weight else None
 
     @property
+    def rewards(self) -> list[RewardSettings]:
+        """Return the rewards of all phases."""
+        every = (self.reward, *(phase.reward for phase in self.phases))
+        return [reward for reward in every if reward is not None]
+
+    @property
     def kept_weights(self) -> int:
         """Return how many of the last validations keep their weights, in addition to the best ones."""
         return self.keep
