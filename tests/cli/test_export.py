@@ -17,6 +17,17 @@ def test_the_command_exports_and_the_export_translates(trained: Trained, tmp_pat
     assert dragoman("translate", tmp_path / "out", stdin=lines).lines == own.lines
 
 
+def test_a_search_that_an_export_cannot_do_is_refused_and_can_be_changed(trained: Trained, tmp_path: Path):
+    run = trained("transformer", "decoding.no_repeat_ngram=3")
+    assert "`decoding.no_repeat_ngram` with a beam" in refusal("export", run, tmp_path / "out")
+    assert not any(tmp_path.iterdir())
+    made = dragoman("export", run, tmp_path / "out", "--quantization", "float32", "--set", "no_repeat_ngram=0")
+    assert made.code == 0
+    own = dragoman("translate", run, "--engine", "torch", "--set", "no_repeat_ngram=0", stdin=SOURCES[0])
+    assert dragoman("translate", tmp_path / "out", stdin=SOURCES[0]).lines == own.lines
+    assert "`--set` works only with" in refusal("export", run, "--to", "huggingface", "--set", "beam=2")
+
+
 def test_a_model_that_cannot_be_expressed_is_refused(trained: Trained, tmp_path: Path):
     assert "a model of the kind `rnn`" in refusal("export", trained("rnn"), tmp_path / "out")
     assert not any(tmp_path.iterdir())

@@ -21,7 +21,7 @@ from dragoman.settings import parse
         ({"n_best": 6}, "decoding: `n_best` is 6, but only 5 hypotheses are kept; raise `beam`"),
         (
             {"method": "greedy", "n_best": 2},
-            "decoding: `n_best` is 2, but only 1 hypotheses are kept; raise `beam`",
+            "decoding: `n_best` is 2, but greedy search keeps one hypothesis; set `method: beam`",
         ),
         (
             {"minimum_length": 9, "maximum_length": 5},

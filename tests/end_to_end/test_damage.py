@@ -176,7 +176,7 @@ def test_runs_of_other_directions_do_not_translate_together(trained: Trained):
     ("options", "sentence"),
     [
         (["--n-best", 9], "`n_best` is 9, but only 3 hypotheses are kept; raise `beam`"),
-        (["--n-best", 2, "--beam", 1], "`n_best` is 2, but only 1 hypotheses are kept"),
+        (["--n-best", 2, "--beam", 1], "`n_best` is 2, but only 1 hypothesis is kept"),
         (["--set", "baem=4"], "has no setting `baem`; did you mean `beam`?"),
         (["--set", "beam=many"], "`beam` is 'many'"),
         (["--set", "method=bean"], "`method` cannot be `bean`; did you mean `beam`?"),

@@ -46,8 +46,10 @@ def test_unknown_languages_are_refused_by_name() -> None:
         with pytest.raises(UnknownLanguageError, match=words) as caught:
             offered.choose(source, target)
         assert (caught.value.source, caught.value.target) == blamed
-    with pytest.raises(UnknownLanguageError, match="by `a`"):
+    with pytest.raises(UnknownLanguageError, match=r"`fr` is not translated by `a`; source languages are en$"):
         offered.choose("fr", "en", "a")
+    with pytest.raises(UnknownLanguageError, match=r"into `en` by `a`; target languages of `en` are vi$"):
+        offered.choose("en", "en", "a")
 
 
 def test_the_model_used_longest_ago_leaves_once_it_is_idle() -> None:
@@ -226,6 +228,13 @@ def test_what_cannot_be_served_is_refused_at_the_door(trained: Trained, tmp_path
         read_offers([tmp_path / "nothing"])
     with pytest.raises(InputError, match="twice"):
         read_offers([run, run])
+    left = trained("transformer", "text.right_to_left=true", "training.steps=2")
+    with pytest.raises(InputError, match=r"writes from right to left, .*`--rerank`"):
+        read_offers([f"{run}+{left}"])
+    exported, _ = export(run, tmp_path / "out")
+    for together in (f"{exported}+{run}", f"{run}+{exported}"):
+        with pytest.raises(InputError, match="exports cannot be combined"):
+            read_offers([together])
 
 
 def test_a_glossary_needs_one_pair_and_models_that_can_be_made_to_write_terms(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import typer
 
 from dragoman.cli.console import announced, note, print_path, watching_translation
 from dragoman.cli.files import check_languages
-from dragoman.cli.loading import choose_languages
+from dragoman.cli.loading import choose_languages, note_searches
 from dragoman.cli.options import Beam, Device, Languages, Ray, SearchSettings, decoding_options
 from dragoman.errors import number_of
 
@@ -44,6 +44,7 @@ def bulk(
         if workers is not None:
             check_installed()
         translator = Translator.load(*runs, device=device, **options)
+    note_searches(translator, options)
     to = choose_languages(translator, languages)
     check_languages(to, source, known=translator.directions.languages)
     shared = None if workers is None else share_on_ray(translator, runs, source, workers=workers, device=device, to=to)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from dragoman.cli.console import ProgressDisplay, announced, note
-from dragoman.cli.loading import choose_languages
+from dragoman.cli.loading import choose_languages, note_searches
 from dragoman.cli.memory import check_memory, recalling
 from dragoman.cli.options import Device, Languages, number
 from dragoman.documents.reading import Format, Reading
@@ -96,6 +96,7 @@ def translate_file(
         translator = load_translator(
             *runs, engine=computing.engine, attention=attention, device=computing.device, **options
         )
+    note_searches(translator, options)
     to = choose_languages(translator, languages)
     display = ProgressDisplay()
     with recalling(translator, computing, to, offers=as_json) as remembers:

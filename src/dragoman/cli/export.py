@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from dragoman.cli.console import announced, note, print_path
+from dragoman.cli.options import SearchSettings, decoding_options
 from dragoman.errors import InputError
 
 
@@ -28,6 +29,7 @@ def export(
             help="ctranslate2: weight format; int8 is smaller and faster, float32 is exact.", show_default="int8"
         ),
     ] = None,
+    settings: SearchSettings = None,
     license: Annotated[
         str | None, typer.Option(help="huggingface: licence for the model card, such as apache-2.0.")
     ] = None,
@@ -44,6 +46,8 @@ def export(
             raise InputError(
                 "`--quantization` works only with `--to ctranslate2`; remove it: `transformers` gets float32"
             )
+        if settings:
+            raise InputError("`--set` works only with `--to ctranslate2`; remove it")
         _to_huggingface(run, out, license)
         return
     if license is not None:
@@ -51,7 +55,8 @@ def export(
     with announced(f"Exporting {run}, and comparing both engines on the dev corpus"):
         from dragoman.conversion.job import export as export_run
 
-        folder, agreement = export_run(run, out, quantization=quantization or "int8")
+        decoding = decoding_options(settings, beam=None)
+        folder, agreement = export_run(run, out, quantization=quantization or "int8", decoding=decoding)
     note(
         f"{agreement.equal_greedy:.0%} of {agreement.sentences} sentences get the same translation with greedy search "
         f"({agreement.equal_beam:.0%} with beam search); log-probabilities differ by {agreement.mean_difference:.2g} per token "

@@ -9,7 +9,7 @@ import typer
 from dragoman.cli.console import announced, note
 from dragoman.cli.documents import Computing, DocumentOptions, translate_file
 from dragoman.cli.files import check_report, standard_input
-from dragoman.cli.loading import choose_languages
+from dragoman.cli.loading import choose_languages, note_searches
 from dragoman.cli.memory import check_memory, recalling
 from dragoman.cli.options import CHUNK, Languages, Search, Trust
 from dragoman.cli.translations import Shown, Watch, assessing_engine, make_watch
@@ -27,7 +27,8 @@ def translate(
         list[Path],
         typer.Argument(
             metavar="RUN",
-            help="A run or an export, or several runs that translate as an ensemble; then the document, with --output.",
+            help="A run or an export, or several runs that translate as an ensemble and search as the first; then the document, "
+            "with --output.",
         ),
     ],
     languages: Languages,
@@ -78,6 +79,7 @@ def translate(
         translator = load_translator(*runs, engine=engine, attention=read, device=device, **options)
         to = choose_languages(translator, languages)
         watch = make_watch(translator, shown, rescues=trust.rescue, report=trust.report, to=to, device=device)
+    note_searches(translator, options)
     with recalling(translator, computing, to, offers=as_json) as remembers:
         watch = watch if remembers is None else Watch(remembers)
         _translate_lines(watch, shown, replaces=unknown == "replace", to=to)

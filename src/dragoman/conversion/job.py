@@ -14,8 +14,9 @@ from dragoman.conversion.specification import POSITIONS, describe, refuse
 from dragoman.data.checksums import weights_digest
 from dragoman.data.corpus import Pair, first_of_each_direction, read_pairs
 from dragoman.data.ledger import sealed
-from dragoman.decoding.settings import ALONE
+from dragoman.decoding.settings import ALONE, DecodingSettings
 from dragoman.errors import DragomanError, ExportError, RunError
+from dragoman.inference.checks import lay_over
 from dragoman.inference.ctranslate2.folder import (
     EXPORTS,
     FORMAT,
@@ -25,10 +26,12 @@ from dragoman.inference.ctranslate2.folder import (
     is_export,
     open_export,
 )
+from dragoman.inference.ctranslate2.search import obstacle
 from dragoman.inference.ctranslate2.translator import DICTIONARY, ExportedTranslator, can_be_used
 from dragoman.inference.translator import Translator
 from dragoman.machine.processes import for_one_process
 from dragoman.machine.provenance import versions
+from dragoman.models.capabilities import capabilities_of
 from dragoman.models.transformer_settings import TransformerSettings
 from dragoman.runs.folder import Run, open_run
 
@@ -40,14 +43,22 @@ SAMPLE = 40
 
 
 @for_one_process
-def export(run: Path, out: Path | None = None, *, quantization: Quantization = "int8") -> tuple[Path, Agreement]:
+def export(
+    run: Path,
+    out: Path | None = None,
+    *,
+    quantization: Quantization = "int8",
+    decoding: Mapping[str, Any] | None = None,
+) -> tuple[Path, Agreement]:
     """Export a run for CTranslate2; return the folder, by default inside the run, and how well both engines agree.
 
-    Nothing is left behind if the export does not translate like the run. ExportError says what CTranslate2 cannot express.
+    `decoding` has settings of the export's search that differ from those of the run's recipe. Nothing is left behind if the
+    export does not translate like the run. ExportError says what CTranslate2 cannot express.
     """
     opened = open_run(run)
     opened.require("translate")
     refuse(opened.recipe.model)
+    search = _search(opened, decoding or {})
     if opened.target.starts:
         raise ExportError(
             f"{run} begins each translation with its language, which exports for CTranslate2 do not; translate with the run"
@@ -61,13 +72,24 @@ def export(run: Path, out: Path | None = None, *, quantization: Quantization = "
         place.parent.mkdir(parents=True, exist_ok=True)
         with replacing(place) as temporary:
             temporary.mkdir()
-            agreement = _write(opened, temporary, quantization)
+            agreement = _write(opened, temporary, quantization, search)
     except OSError as error:
         raise RunError(f"{place} cannot be written ({error.strerror}); choose another folder, or make room") from None
     return place, agreement
 
 
-def _write(run: Run, folder: Path, quantization: Quantization) -> Agreement:
+def _search(run: Run, changes: Mapping[str, Any]) -> DecodingSettings:
+    """Return how an export searches. ExportError for what CTranslate2 cannot do with the same meaning."""
+    settings = lay_over(run.recipe.decoding, changes, capabilities_of(run.recipe.model))
+    if (missing := obstacle(settings)) is not None:
+        raise ExportError(
+            f"CTranslate2 does not support {missing}, which {run.folder} translates with; say with --set how the export "
+            "searches, for example `--set rerank=[]`, or translate with the run"
+        )
+    return settings
+
+
+def _write(run: Run, folder: Path, quantization: Quantization, search: DecodingSettings) -> Agreement:
     """Write an export into an empty folder, and verify it: first in float32, where only rounding may differ."""
     settings = run.recipe.model
     assert isinstance(settings, TransformerSettings)
@@ -85,7 +107,7 @@ def _write(run: Run, folder: Path, quantization: Quantization) -> Agreement:
         spec = describe(own.models[0], settings, source, target=target, attends=layer)
         spec.optimize(None if kind == "float32" else kind)
         spec.save(str(folder))
-        manifest = _manifest(run, settings, kind)
+        manifest = _manifest(run, settings, kind, search=search)
         _write_manifest(folder, manifest)
         agreement, beyond = compare(own, ExportedTranslator(open_export(folder)), pairs)
         require(agreement, beyond, kind)
@@ -136,7 +158,9 @@ def _generated(run: Run, longest: int) -> list[Pair]:
     ]
 
 
-def _manifest(run: Run, settings: TransformerSettings, quantization: Quantization) -> dict[str, Any]:
+def _manifest(
+    run: Run, settings: TransformerSettings, quantization: Quantization, *, search: DecodingSettings
+) -> dict[str, Any]:
     """Return the manifest of an export without checksums."""
     from importlib.metadata import version
 
@@ -151,7 +175,7 @@ def _manifest(run: Run, settings: TransformerSettings, quantization: Quantizatio
         **({"directions": trained} if directions.tagged else {}),
         **({"usual": list(directions.usual)} if directions.usual is not None else {}),
         "positions": positions_of(settings),
-        "decoding": run.recipe.decoding.model_dump(mode="json"),
+        "decoding": search.model_dump(mode="json"),
         "weights": weights_digest(run.weights),
         "versions": {**versions(), "ctranslate2": version("ctranslate2")},
     }

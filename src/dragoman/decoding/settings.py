@@ -63,8 +63,11 @@ class SearchSettings(Settings):
 
     @model_validator(mode="after")
     def _agree(self) -> "SearchSettings":
-        if self.method != "sample" and self.n_best > self.size:
-            raise ValueError(f"`n_best` is {self.n_best}, but only {self.size} hypotheses are kept; raise `beam`")
+        if self.method == "greedy" and self.n_best > 1:
+            raise ValueError(f"`n_best` is {self.n_best}, but greedy search keeps one hypothesis; set `method: beam`")
+        if self.method == "beam" and self.n_best > self.beam:
+            kept = "1 hypothesis is" if self.beam == 1 else f"{self.beam} hypotheses are"
+            raise ValueError(f"`n_best` is {self.n_best}, but only {kept} kept; raise `beam`")
         if self.maximum_length is not None and self.minimum_length > self.maximum_length:
             raise ValueError(
                 f"`minimum_length` is {self.minimum_length}, above `maximum_length` {self.maximum_length}; lower it"
@@ -165,7 +168,7 @@ class DecodingSettings(SearchSettings):
         if self.rerank_weights and len(self.rerank_weights) != len(self.rerank):
             raise ValueError(
                 f"`rerank_weights` has {len(self.rerank_weights)} numbers, but `rerank` has {len(self.rerank)} runs; give "
-                "one number for each run"
+                "one number for each run of `rerank` (`--rerank`)"
             )
         if not all(weight >= 0 for weight in self.rerank_weights):
             raise ValueError("`rerank_weights` must be numbers of at least 0")

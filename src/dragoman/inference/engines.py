@@ -37,7 +37,7 @@ def load_translator(
     if exports:
         if device == "cuda":
             raise InputError(f"{exports[0]} is an export, which translates on the CPU; give the run it was made from")
-        return load_export(_only_export(folders, exports, engine=engine, attention=attention), decoding)
+        return load_export(only_export(folders, exports, engine=engine, attention=attention), decoding)
     if engine != "torch" and len(folders) == 1:
         found = None if device == "cuda" else export_of(folders[0], engine, decoding, attention=attention)
         if found is not None:
@@ -49,8 +49,10 @@ def load_translator(
     return Translator.load(*runs, device=device, **decoding)
 
 
-def _only_export(folders: Sequence[Path], exports: Sequence[Path], *, engine: EngineName, attention: bool) -> Export:
-    """Open the only export given. Raises InputError if it does not support what is requested."""
+def only_export(
+    folders: Sequence[Path], exports: Sequence[Path], *, engine: EngineName = "auto", attention: bool = False
+) -> Export:
+    """Open the only export given. Raises InputError if it does not support what is requested, or is not given alone."""
     if engine == "torch":
         raise InputError(
             f"{exports[0]} is an export for CTranslate2, which torch cannot read; give the run it was made from"

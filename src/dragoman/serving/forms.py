@@ -164,7 +164,7 @@ class TranslationForm(Form):
     """The lowest confidence among its sentences, if it was asked for and is known."""
     sentences: list[dict[str, Any]] | None = None
     """Each sentence with `source`, `text`, where they begin, `score`, `log_prob`, and what was asked for: `tokens`, `alignment`,
-    `attention` with `source_tokens`, `confidence`, `word_confidence`, `alarms`, `terms`."""
+    `attention` with `source_tokens`, `confidence`, `word_confidence`, `alarms`, `terms`. Tokens are in the order of writing."""
 
 
 class TranslationsForm(Form):

@@ -5,7 +5,7 @@ Where weights together exceed `ServiceSettings.memory_mb`, the model used longes
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -16,9 +16,9 @@ from typing import Any
 from dragoman.data.directions import Directions
 from dragoman.documents.glossaries import read_glossary
 from dragoman.errors import DragomanError, InputError
-from dragoman.inference.ctranslate2.folder import is_export, open_export
+from dragoman.inference.ctranslate2.folder import is_export
 from dragoman.inference.ctranslate2.translator import ExportedTranslator
-from dragoman.inference.engines import EngineName, export_of, load_translator
+from dragoman.inference.engines import EngineName, export_of, load_translator, only_export
 from dragoman.machine.memory import free_memory
 from dragoman.serving.engine import Engine
 from dragoman.serving.interface import ModelError, UnknownLanguageError, UnknownModelError
@@ -88,14 +88,16 @@ def _folders(given: str) -> tuple[Path, ...]:
 
 def _offer(name: str, folders: tuple[Path, ...], *, engine: EngineName, device: str) -> Offer:
     """Read what some folders offer together."""
-    if is_export(folders[0]):
-        export = open_export(folders[0])
+    if exports := [folder for folder in folders if is_export(folder)]:
+        export = only_export(folders, exports)
         size = sum(path.stat().st_size for path in folders[0].glob("model.*"))
         return Offer(name, folders, export.directions, attends=False, size=size, explorable=False)
-    from dragoman.inference.session import open_runs
+    from dragoman.inference.session import check_same_text, open_runs
     from dragoman.models.capabilities import capabilities_of
 
     runs, _ = open_runs(folders, "translate", "cpu")
+    for other in runs[1:]:
+        check_same_text(runs[0], other)
     size = PACKED * sum(run.weights.stat().st_size for run in runs)
     attends = capabilities_of(runs[0].recipe.model).attends
     explorable = len(runs) == 1 and _read_by_torch(folders[0], engine, device)
@@ -140,11 +142,11 @@ class Models:
     @cached_property
     def languages(self) -> Mapping[str, frozenset[str]]:
         """Return into which languages each source language is translated."""
-        found: dict[str, set[str]] = {}
-        for offer in self.offers.values():
-            for source, target in offer.directions.trained:
-                found.setdefault(source, set()).add(target)
-        return {source: frozenset(targets) for source, targets in found.items()}
+        return _languages(self.offers.values())
+
+    def asked(self, name: str | None) -> tuple[Collection[Offer], str]:
+        """Return the model `name`, or all for None, and how a message calls them. UnknownModelError if there is none."""
+        return (self.offers.values(), "by this service") if name is None else ([self.offer(name)], f"by `{name}`")
 
     def offer(self, name: str | None) -> Offer:
         """Return a model by its name, the first for None. UnknownModelError if there is none."""
@@ -156,19 +158,21 @@ class Models:
 
     def choose(self, source: str, target: str, name: str | None = None) -> Offer:
         """Return the model `name`, or the first, that translates a pair. UnknownLanguageError, or UnknownModelError."""
-        for offer in self.offers.values() if name is None else [self.offer(name)]:
+        offers, where = self.asked(name)
+        for offer in offers:
             if (source, target) in offer.pairs:
                 return offer
-        where = "by this service" if name is None else f"by `{name}`"
-        if source not in self.languages:
-            known = ", ".join(sorted(self.languages))
+        languages = _languages(offers)
+        if source not in languages:
             raise UnknownLanguageError(
-                f"`{source}` is not translated {where}; source languages are {known}", source=source, target=None
+                f"`{source}` is not translated {where}; source languages are {', '.join(sorted(languages))}",
+                source=source,
+                target=None,
             )
-        targets = sorted(self.languages[source])
+        targets = sorted(languages[source])
         raise UnknownLanguageError(
             f"`{source}` is not translated into `{target}` {where}; target languages of `{source}` are {', '.join(targets)}",
-            source=source if any(target in some for some in self.languages.values()) else None,
+            source=source if any(target in some for some in languages.values()) else None,
             target=target,
         )
 
@@ -231,6 +235,15 @@ class Models:
             if leaving.users:
                 await leaving.idle.wait()
             await leaving.engine.close()
+
+
+def _languages(offers: Iterable[Offer]) -> dict[str, frozenset[str]]:
+    """Return into which languages some models translate each source language."""
+    found: dict[str, set[str]] = {}
+    for offer in offers:
+        for source, target in offer.directions.trained:
+            found.setdefault(source, set()).add(target)
+    return {source: frozenset(targets) for source, targets in found.items()}
 
 
 def check_glossaries(paths: Sequence[Path], offers: Sequence[Offer], *, engine: EngineName) -> list[str]:

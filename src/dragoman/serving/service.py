@@ -169,13 +169,13 @@ class TranslationService:
 
     def _sources(self, call: Call) -> list[str]:
         """Return the languages that are translated into the target of a call. UnknownLanguageError if there are none."""
-        offers = [self.offered.offer(call.model)] if call.model else self.offered.offers.values()
+        offers, where = self.offered.asked(call.model)
         found = [source for offer in offers for source, target in offer.listed if target == call.target]
         if found:
             return found
-        targets = sorted(frozenset().union(*self.offered.languages.values()))
+        targets = sorted({target for offer in offers for _, target in offer.listed})
         raise UnknownLanguageError(
-            f"nothing is translated into `{call.target}` here; target languages are {', '.join(targets)}",
+            f"nothing is translated into `{call.target}` {where}; target languages are {', '.join(targets)}",
             source=None,
             target=call.target,
         )

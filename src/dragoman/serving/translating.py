@@ -148,7 +148,8 @@ async def resolved(service: Service, call: Call, texts: Sequence[str]) -> Call:
         )
     if (source, call.target) not in pairs:
         raise UnknownLanguageError(
-            f"`{source}` is not translated into `{call.target}` by this service; /v1/languages lists what is",
+            f"`{source}` is not translated into `{call.target}` by {f'`{call.model}`' if call.model else 'this service'}; "
+            "/v1/languages lists what is",
             source=source,
             target=call.target,
         )
