@@ -72,7 +72,7 @@ def export(
         place.parent.mkdir(parents=True, exist_ok=True)
         with replacing(place) as temporary:
             temporary.mkdir()
-            agreement = _write(opened, temporary, quantization, search)
+            agreement = _write(opened, temporary, quantization, search=search)
     except OSError as error:
         raise RunError(f"{place} cannot be written ({error.strerror}); choose another folder, or make room") from None
     return place, agreement
@@ -89,7 +89,7 @@ def _search(run: Run, changes: Mapping[str, Any]) -> DecodingSettings:
     return settings
 
 
-def _write(run: Run, folder: Path, quantization: Quantization, search: DecodingSettings) -> Agreement:
+def _write(run: Run, folder: Path, quantization: Quantization, *, search: DecodingSettings) -> Agreement:
     """Write an export into an empty folder, and verify it: first in float32, where only rounding may differ."""
     settings = run.recipe.model
     assert isinstance(settings, TransformerSettings)
