@@ -60,25 +60,23 @@ def translate(
     """
     shown = Shown(align=align, confidence=trust.confidence, alarms=trust.alarms, as_json=as_json)
     options = search.options(n_best)
+    assesses = shown.assesses or trust.rescue or trust.report is not None
     if document.requested:
-        asked = shown.align or shown.assesses or trust.rescue or trust.report is not None or unknown == "replace"
+        asked = shown.align or assesses or unknown == "replace"
         translate_file(runs, document, languages, computing=computing, options=options, as_json=as_json, extras=asked)
         return
     _check_only_runs(runs)
-    beside = n_best > 1 or trust.rescue or shown.assesses or trust.report is not None
-    check_memory(computing, beside=beside)
-    engine, device = computing.engine, computing.device
+    check_memory(computing, beside=n_best > 1 or assesses)
     if trust.report is not None:
         check_report(trust.report)
-    if shown.assesses or trust.rescue or trust.report is not None:
-        engine = assessing_engine(runs, engine)
+    engine = assessing_engine(runs, computing.engine) if assesses else computing.engine
     with announced(f"Loading {', '.join(map(str, runs))}"):
         from dragoman.inference.engines import load_translator
 
         read = align or unknown == "replace" or computing.near is not None
-        translator = load_translator(*runs, engine=engine, attention=read, device=device, **options)
+        translator = load_translator(*runs, engine=engine, attention=read, device=computing.device, **options)
         to = choose_languages(translator, languages)
-        watch = make_watch(translator, shown, rescues=trust.rescue, report=trust.report, to=to, device=device)
+        watch = make_watch(translator, shown, rescues=trust.rescue, report=trust.report, to=to, device=computing.device)
     note_searches(translator, options)
     with recalling(translator, computing, to, offers=as_json) as remembers:
         watch = watch if remembers is None else Watch(remembers)
