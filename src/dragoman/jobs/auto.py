@@ -28,14 +28,14 @@ from dragoman.runs.integrity import TOKENS_BEFORE
 from dragoman.runs.recipe import Recipe, settled, written_value
 from dragoman.runs.warm_start import base_of, size_given
 from dragoman.text.codec import Codec
-from dragoman.text.glossary import ALONE
+from dragoman.text.glossary import UNSPACED_LETTERS
 from dragoman.text.pieces import TooLargeError
 from dragoman.text.settings import target_sampling
 
 Learn = Callable[[Recipe], tuple[Codec, Codec]]
 """Returns the codecs for a recipe."""
 
-UNSPACED = re.compile(f"[{ALONE}]+")
+UNSPACED = re.compile(f"[{UNSPACED_LETTERS}]+")
 """Letters of scripts that are written without spaces."""
 SAMPLE = 2000
 """Number of pairs whose tokens are counted, spread over the corpus."""

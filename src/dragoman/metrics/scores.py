@@ -9,12 +9,12 @@ from typing import Any
 
 from dragoman.errors import InputError
 from dragoman.settings import nearest
-from dragoman.text.glossary import ALONE
+from dragoman.text.glossary import UNSPACED_LETTERS
 
 TOKENIZERS = ("13a", "char", "intl", "none", "zh")
 """BLEU tokenisers that need neither a download nor another package."""
 
-_LETTERS_ALONE = re.compile(f"[{ALONE}]")
+_LETTERS_ALONE = re.compile(f"[{UNSPACED_LETTERS}]")
 _NOT_HAN = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff]")
 MOSTLY_HAN = 0.1
 """Text is Chinese if no larger share of such letters is of another script, as it is in Japanese."""

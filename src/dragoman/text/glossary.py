@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-ALONE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+UNSPACED_LETTERS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 """Letters of scripts without spaces between words (Thai, Lao, Burmese, Khmer, Kana, Han): each counts as a word."""
 _MARKS = "".join(chr(code) for code in range(0x300, 0x1B00) if unicodedata.category(chr(code)).startswith("M"))
-_WORD = re.compile(rf"[{ALONE}]|(?:[^\W{ALONE}]|[{_MARKS}])+|[^\w\s]")
-_INSIDE = re.compile(rf"[^\W{ALONE}]|[{_MARKS}]")
+_WORD = re.compile(rf"[{UNSPACED_LETTERS}]|(?:[^\W{UNSPACED_LETTERS}]|[{_MARKS}])+|[^\w\s]")
+_INSIDE = re.compile(rf"[^\W{UNSPACED_LETTERS}]|[{_MARKS}]")
 
 
 @dataclass(frozen=True)

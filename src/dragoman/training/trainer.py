@@ -89,7 +89,7 @@ class Trainer:
         self.shards: Shards | None = None
         self.splitter = Splitter(lambda sentence: self.listener.say(sentence))
         self.rates = dropout_rates(model)
-        self.average = WeightAverage(model, settings.ema) if settings.ema else None
+        self.average = self._average_of(model)
         self.metrics = files.metrics
         self.progress = Progress()
         self.stop_requested = False
@@ -155,7 +155,7 @@ class Trainer:
     def use_adapters(self, adapters: Adapters) -> None:
         """Train adapters of the model, which must not have been trained yet, in place of its own weights."""
         self.adapters = adapters
-        self.average = WeightAverage(adapters, self.settings.ema) if self.settings.ema else None
+        self.average = self._average_of(adapters)
         self._start_phase(0)
 
     @property
@@ -173,6 +173,15 @@ class Trainer:
         """Return what is trained, saved and averaged: the model, or its adapters."""
         return self.model if self.adapters is None else self.adapters
 
+    @property
+    def _held(self) -> nn.Module:
+        """Return what this process holds of what is trained: all of it, or its share."""
+        return self.trained if self.shards is None else self.shards.model
+
+    def _average_of(self, trained: nn.Module) -> WeightAverage | None:
+        """Return the average of weights, if it is wanted."""
+        return WeightAverage(trained, self.settings.ema) if self.settings.ema else None
+
     def share(self) -> float:
         """Return how much of the budget is used: the largest share of those given."""
         return min(max(shares(self.budgets, self._used()).values()), 1.0)
@@ -188,7 +197,7 @@ class Trainer:
             return
         save_state(
             self.files,
-            self.trained if self.shards is None else self.shards.model,
+            self._held,
             self.optimizer,
             progress=self.progress,
             stream=self.stream,
@@ -235,7 +244,7 @@ class Trainer:
             return
         self.shards = Shards(self.model, by_blocks=self.divides)
         self.rates = dropout_rates(self.shards.model)
-        self.average = WeightAverage(self.shards.model, self.settings.ema) if self.settings.ema else None
+        self.average = self._average_of(self.shards.model)
         self._start_phase(self.progress.phase)
 
     def _used(self) -> dict[str, int | float]:
@@ -294,8 +303,7 @@ class Trainer:
             progress.phase, progress.began, progress.cuts = number, progress.step, 0
             progress.cost.restart()
         self.now = self.settings.in_phase(number)
-        trained = self.trained if self.shards is None else self.shards.model
-        self.optimizer: Optimizer = build_optimizer(trained, self.now, dtype_of(self.precision_name))
+        self.optimizer: Optimizer = build_optimizer(self._held, self.now, dtype_of(self.precision_name))
         self.objective = self.objectives(self.now)
         switch_dropout(self.rates, on=number == 0 or self.settings.phases[number - 1].dropout)
 

@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 
-from dragoman.text.glossary import ALONE
+from dragoman.text.glossary import UNSPACED_LETTERS
 
 SPELLED_OUT = 12
 """Numbers up to this one are often written as words, so they are not missed."""
@@ -31,8 +31,8 @@ TRANSLATED = TITLES | {
 }
 """Words that English writes with a capital and that other languages translate, so that none of them is a name that is missed."""
 
-_ALONE = re.compile(f"[{ALONE}]")
-_UNIT = re.compile(f"[{ALONE}]|[^{ALONE}]+")
+_ALONE = re.compile(f"[{UNSPACED_LETTERS}]")
+_UNIT = re.compile(f"[{UNSPACED_LETTERS}]|[^{UNSPACED_LETTERS}]+")
 _NUMBER = re.compile("\\d+(?:[.,:'’\u00a0\u202f\u066b\u066c]\\d+)*")
 _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?!\d)")
 _IN_PARTS = re.compile(r"\d+(?::\d+)+|\d{1,2}\.\d{1,2}\.\d{2,4}")
