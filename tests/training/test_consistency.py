@@ -18,7 +18,7 @@ from dragoman.laws.examples import batch, fresh_model
 from dragoman.layers.dropout import dropout_rates, switch_dropout
 from dragoman.layers.embedding import TokenEmbedding
 from dragoman.special_ids import SpecialIds
-from dragoman.training.consistency import second_pass_cut, twice
+from dragoman.training.consistency import first_pass, second_pass_cut, twice
 from dragoman.training.consistency_settings import RDropSettings, SimCutSettings
 from dragoman.training.objectives import translation_loss
 from dragoman.training.settings import GuidedSettings
@@ -98,6 +98,27 @@ def test_about_as_many_tokens_are_cut_as_the_setting_says() -> None:
     with second_pass_cut(embedding, SimCutSettings(cutoff=0.05), SpecialIds()):
         cut = (embedding(ids)[1] == 0).all(-1).double().mean()
     assert cut.item() == pytest.approx(0.05, abs=0.01)
+
+
+def test_each_sentence_is_cut_in_places_of_its_own() -> None:
+    embedding, ids = TokenEmbedding(9, 4), torch.full((4, 100), 7)
+    with second_pass_cut(embedding, SimCutSettings(cutoff=0.5), SpecialIds()):
+        cut = (embedding(ids) == 0).all(-1)
+    assert cut[2].any() and cut[3].any() and not torch.equal(cut[2], cut[3])
+
+
+def test_the_first_pass_is_the_first_half_of_all_that_a_model_says() -> None:
+    model, both = fresh_model(ARCHITECTURES["bahdanau, hard, reinforced"]).train(), twice(PAIRS)
+    output = model(both.source, both.inputs, need_weights=True)
+    first = first_pass(output)
+    assert first.choice is not None and output.choice is not None and first.attention is not None
+    for one, whole in (
+        (first.features, output.features),
+        (first.attention, output.attention),
+        (first.choice.log_prob, output.choice.log_prob),
+        (first.choice.entropy, output.choice.entropy),
+    ):
+        assert torch.equal(one, whole[:4]) and not torch.equal(one, whole[4:])
 
 
 def test_a_model_with_embeddings_of_its_own_cannot_be_cut() -> None:

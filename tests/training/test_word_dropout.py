@@ -11,6 +11,7 @@ from dragoman.interfaces import UNK
 from dragoman.laws import of_training as laws
 from dragoman.laws.examples import batch, fresh_model
 from dragoman.special_ids import SPECIAL_IDS, SpecialIds
+from dragoman.training.consistency_settings import RDropSettings
 from dragoman.training.objectives import build_objective, translation_loss
 from dragoman.training.settings import PhaseSettings, TrainingSettings
 from dragoman.training.word_dropout import drop_words
@@ -40,6 +41,16 @@ def test_the_model_reads_unknown_words_and_predicts_the_known_ones() -> None:
     logits = model(type(PAIRS.source)(source, PAIRS.source.mask), inputs).logits
     expected = torch.nn.functional.cross_entropy(logits[PAIRS.real], PAIRS.labels[PAIRS.real], reduction="sum")
     torch.testing.assert_close(translation_loss(model, PAIRS, word_dropout=ALWAYS).total, expected)
+
+
+def test_each_of_two_passes_misses_words_of_its_own() -> None:
+    model, read = fresh_model(ARCHITECTURES[MODEL]), []
+    model.register_forward_pre_hook(lambda _, given: read.append((given[0].ids, given[1])))
+    pairs = batch([50] * 2, [50] * 2)
+    translation_loss(model, pairs, word_dropout=0.5, consistency=RDropSettings())
+    for ids, given in zip(read[0], (pairs.source.ids, pairs.inputs), strict=True):
+        missed = [half != given for half in ids.chunk(2)]
+        assert missed[0].any() and missed[1].any() and not torch.equal(*missed)
 
 
 def test_without_it_nothing_is_drawn() -> None:
