@@ -62,3 +62,13 @@ def test_in_bfloat16_it_is_nearly_the_same() -> None:
     torch.testing.assert_close(rough, exact, rtol=0.05, atol=0.05)
     (mine,), (other,) = torch.autograd.grad(rough, [first]), torch.autograd.grad(exact, [first])
     torch.testing.assert_close(mine, other, rtol=0.1, atol=0.1)
+
+
+def test_logits_in_bfloat16_are_compared_in_float32() -> None:
+    head, first, second = example("plain", 6)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = divergence(head, first, second, symmetric=False, parameters=list(head.parameters()))
+        logits = [head(side) for side in (first, second)]
+    log_p, log_q = (rows.float().log_softmax(-1) for rows in logits)
+    assert logits[0].dtype == torch.bfloat16
+    torch.testing.assert_close(found, F.kl_div(log_q, log_p, reduction="sum", log_target=True), rtol=1e-4, atol=1e-5)
