@@ -184,6 +184,38 @@ def test_larger_steps_have_a_larger_rate_up_to_the_largest_that_was_tried() -> N
     assert twice == pytest.approx(2**0.5 * rate, abs=1e-4) and much == LARGEST_RATE
 
 
+def test_the_rate_of_a_recurrent_model_grows_with_the_root_of_a_step() -> None:
+    def rate(step: int) -> float:
+        work = Workload(1000, 25_000, 250_000, step=step)
+        return chosen(left_to_auto("model={kind: rnn}"), work).training.learning_rate
+
+    assert rate(6000) == pytest.approx(2 * rate(1500)) and rate(24_000) == pytest.approx(4 * rate(1500))
+
+
+def test_a_wide_transformer_has_a_rate_that_falls_with_the_root_of_its_width() -> None:
+    def rate(width: int) -> float:
+        work = Workload(1000, 25_000, 250_000, width=width)
+        return chosen(left_to_auto(f"model.width={width}"), work).training.learning_rate
+
+    assert rate(128) == rate(256) and rate(1024) == pytest.approx(rate(256) / 2)
+
+
+@pytest.mark.parametrize(
+    ("steps", "warmup", "validate_every"), [(2, 0, 1), (100, 25, 25), (4000, 80, 400), (100_000, 1000, 4000)]
+)
+def test_warm_up_and_validations_follow_the_number_of_steps(steps: int, warmup: int, validate_every: int) -> None:
+    training = chosen(left_to_auto(), Workload(1000, 25_000, 1000 * steps, step=1000)).training
+    assert (training.warmup, training.validate_every) == (warmup, validate_every)
+
+
+def test_batches_are_larger_where_there_is_time_for_many_or_a_gpu() -> None:
+    def batch(seen: float, *, gpu: bool) -> int:
+        return chosen(left_to_auto(), Workload(1000, 25_000, seen, gpu=gpu)).training.batch_tokens
+
+    sizes = [batch(seen, gpu=gpu) for gpu in (False, True) for seen in (1e6, 1e8)]
+    assert sizes == sorted(sizes) and len(set(sizes)) == 4
+
+
 def test_layers_and_embeddings_learn_faster_with_rotary_positions() -> None:
     def rates(*assignments: str) -> tuple[float, float]:
         training = chosen(
