@@ -169,7 +169,7 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
 def _chosen(scores: list[float], settings: BacktranslationSettings) -> set[int]:
     """Return the numbers of the pairs to keep. Raises InputError if none is left.
 
-    >>> sorted(_chosen([-1.0, -0.5, -2.0, -0.5], BacktranslationSettings(keep_best=0.75, minimum_score=-0.9)))
+    >>> sorted(_chosen([-1.0, -0.5, -2.0, -0.5], BacktranslationSettings(keep_best=0.75, minimum_score=-0.5)))
     [1, 3]
     """
     best = sorted(range(len(scores)), key=lambda at: -scores[at])[: round(settings.keep_best * len(scores))]

@@ -52,6 +52,13 @@ def test_words_that_nothing_stands_for_are_named() -> None:
     assert "detached" not in found
 
 
+@pytest.mark.parametrize(("words", "expected"), [(3, False), (4, True)])
+def test_only_more_than_the_limit_is_an_omission(words: int, expected: bool) -> None:
+    erased = np.repeat([[0.0] * 3, [9.0] * 3], [words, 4 - words], axis=0)
+    found = alarms("we like the house", "chúng thích", erased=erased)
+    assert ("omission" in found) == expected and AlarmLimits().omission == 3
+
+
 def test_a_translation_that_needs_no_source_word_is_detached() -> None:
     assert "detached" in alarms("we like the house", "một hai ba bốn", erased=np.zeros((4, 5)))
     assert alarms("we like the house", "một hai ba bốn", erased=USED) == {}

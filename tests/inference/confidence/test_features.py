@@ -27,14 +27,14 @@ def test_features_of_passes_that_were_not_made_are_absent() -> None:
             erased=np.ones((2, 3)),
             emptied=np.array([1.0, 2.0, 6.0]),
             attention=np.full((3, 2), 0.25),
-            dropped=np.array([-1.0, -3.0]),
+            dropped=np.array([-1.0, -5.0]),
             agreement=0.5,
             reverse=-2.0,
         ),
         LANGUAGES,
     )
     assert set(free) < set(whole)
-    assert [whole[name] for name in ("dropout", "dropout spread", "agreement", "reverse")] == [-2.0, 1.0, 0.5, -2.0]
+    assert [whole[name] for name in ("dropout", "dropout spread", "agreement", "reverse")] == [-3.0, 2.0, 0.5, -2.0]
     assert whole["whole source"] == pytest.approx(3.0)
     assert whole["attention elsewhere"] == pytest.approx(0.5)
 
@@ -49,8 +49,10 @@ def test_summaries_of_log_probabilities_are_their_definitions() -> None:
 
 def test_names_and_numbers_out_of_nowhere_are_counted() -> None:
     found = sentence_features(evidence("Er wurde geboren.", "In 2369 , he met Fretwell ."), LANGUAGES)
-    assert found["numbers added"] == pytest.approx(1 / 7)
+    assert found["numbers added"] == pytest.approx(1 / 7) and found["numbers lost"] == 0
     assert found["names added"] == pytest.approx(1 / 7)
+    lost = sentence_features(evidence("In 2369 , he met Fretwell .", "Er traf ihn ."), ("en", "de"))
+    assert lost["numbers lost"] == pytest.approx(1 / 7) and lost["numbers added"] == 0
     nouns = sentence_features(evidence("he saw houses", "er sah Häuser"), ("en", "de"))
     assert nouns["names added"] == 0
 
@@ -98,7 +100,7 @@ def test_tokens_without_support_come_from_nowhere() -> None:
 
 def test_words_are_judged_by_their_own_tokens() -> None:
     log_probs = np.array([-0.1, -3.0, -0.2, -0.1])
-    one = Evidence(("a",), ("xy", "z"), (0, 0, 1, -1), log_probs, -log_probs, np.array([[0.0, 1.0, 0.0, 0.0]]))
+    one = Evidence(("a",), ("xy", "z"), (0, 0, 1, -1), log_probs, -log_probs, np.array([[0.0, 1.0, -2.0, 0.0]]))
     first, second = word_features(one)
     assert (first["log-probability"], first["least probable token"], first["entropy"]) == (-1.55, -3.0, 3.0)
     assert first["support"] == pytest.approx(np.log(2)) and second["support"] == 0
