@@ -47,6 +47,17 @@ def test_quintics_are_applied_one_after_the_other(shape: tuple[int, ...]) -> Non
     torch.testing.assert_close(orthogonalize(matrices, QUINTICS, 1e-7).double(), expected, rtol=0, atol=1e-4)
 
 
+@pytest.mark.parametrize("shape", [(16, 64), (64, 16)])
+def test_in_bfloat16_long_matrices_are_turned_nearly_as_exactly(shape: tuple[int, int]) -> None:
+    matrix = torch.randn(shape, generator=torch.Generator().manual_seed(1))
+    left, _, right = torch.linalg.svd(matrix, full_matrices=False)
+    stretched = left @ torch.diag(torch.logspace(0, -2, 16)) @ right
+    exact, rough = (
+        orthogonalize(stretched.to(dtype), QUINTICS, 1e-7).float() for dtype in (torch.float32, torch.bfloat16)
+    )
+    assert (rough - exact).norm() < 0.06 * exact.norm()
+
+
 @pytest.mark.parametrize("columns", [3, 6, 24])
 def test_matrices_on_top_of_one_another_move_as_if_each_were_alone(columns: int) -> None:
     generator = torch.Generator().manual_seed(4)
