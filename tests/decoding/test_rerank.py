@@ -51,6 +51,20 @@ def test_reranking_adds_the_penalty_of_each_hypothesis() -> None:
     assert found.log_prob[0] == [-1.1, -1.0]
 
 
+def test_what_translations_begin_with_covers_nothing() -> None:
+    decoder, source, start = ToyDecoder(), encoded([3, 11]), [4, 5]
+    found = rerank(FOUND, decoder, source, beta=1.0, n_best=2, starts=[start] * 2)
+    for row, alternatives in enumerate(found.alternatives()):
+        for one in alternatives:
+            ids = torch.tensor([[BOS, *start, *one.ids]])
+            alone = replace(source, states=source.states[row : row + 1], mask=source.mask[row : row + 1])
+            output, _ = decoder(ids, decoder.start(alone), need_weights=True)
+            assert output.attention is not None
+            weights = output.attention[:, 0, 0, len(start) :]
+            penalty = coverage(weights, torch.ones(weights.shape[:2], dtype=torch.bool), alone.mask).item()
+            assert one.score == pytest.approx(one.log_prob + penalty, abs=1e-5)
+
+
 def test_reranking_keeps_what_is_asked_for() -> None:
     assert rerank(FOUND, ToyDecoder(), encoded([3, 11]), beta=0.0, n_best=1).ids == [[[3]], [[5]]]
 
@@ -74,11 +88,13 @@ def test_no_logits_are_computed() -> None:
 
 
 class TwoHeads(ToyDecoder):
-    """A decoder of two layers with two heads each, all of which look at the same tokens."""
+    """A decoder of two layers with two heads each, which look more or less at the same tokens."""
+
+    shares = torch.tensor([[0.5, 1.5], [0.75, 1.25]])
 
     def __call__(self, tokens: Tensor, state: DecoderState[Any, Any], *, need_weights: bool = False) -> Any:
         output, after = super().__call__(tokens, state, need_weights=need_weights)
-        weights = None if output.attention is None else output.attention.expand(-1, 2, 2, -1, -1)
+        weights = None if output.attention is None else output.attention * self.shares[:, :, None, None]
         return replace(output, attention=weights), after
 
 

@@ -79,6 +79,17 @@ def test_what_is_validated_and_kept_is_the_average(make: Make) -> None:
         assert not torch.equal(tensor, own_tensors(trainer.model)[name])
 
 
+def test_the_first_step_counts_as_step_1(make: Make) -> None:
+    trainer = make(steps=1, validate_every=1)
+    first = {name: weight.detach().clone() for name, weight in trainer.model.named_parameters()}
+    trainer.run()
+    trainer.stream.close()
+    assert trainer.average is not None
+    for name, weight in trainer.model.named_parameters():
+        expected = first[name].lerp(weight.detach(), 1 - decay_at(1, 0.9))
+        torch.testing.assert_close(trainer.average.averages[name], expected)
+
+
 def test_averaging_does_not_change_training(make: Make) -> None:
     averaged, plain = (make(ema=ema, steps=4, validate_every=2) for ema in (0.9, 0.0))
     for trainer in (averaged, plain):
@@ -93,6 +104,7 @@ def test_averaging_does_not_change_training(make: Make) -> None:
 def test_a_checkpoint_without_an_average_is_refused(make: Make) -> None:
     trainer = make(steps=2)
     assert trainer.average is not None
-    with pytest.raises(RunError, match=r"last\.safetensors .*`training\.ema`.* --out"):
-        trainer.average.restore({}, trainer.files.last)
+    for tensors in ({}, {name: average[:1] for name, average in trainer.average.averages.items()}):
+        with pytest.raises(RunError, match=r"last\.safetensors .*`training\.ema`.* --out"):
+            trainer.average.restore(tensors, trainer.files.last)
     trainer.stream.close()
