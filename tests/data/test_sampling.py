@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from dragoman.data import sampling
-from dragoman.data.sampling import merges_of, sample_all
+from dragoman.data.sampling import merges_of, sample_all, segment_words
 from dragoman.native.compilation import SEGMENTATION, available
 from dragoman.text import Codec, SentencePieceSettings
 from dragoman.text.pieces import learn_pieces
@@ -48,6 +48,14 @@ def test_texts_are_segmented_as_one_by_one(
 def test_no_texts_are_none(codec: Codec) -> None:
     assert sample_all(codec, [], rng=random.Random(1), rate=0.5) == []
     assert [ids.tolist() for ids in sample_all(codec, ["", ""], rng=random.Random(1), rate=0.5)] == [[], []]
+
+
+@pytest.mark.skipif(not available(SEGMENTATION), reason="no C++ compiler here")
+def test_words_of_unknown_signs_stay_words_of_their_own() -> None:
+    dropout, texts = BpeDropout(Vocabulary(["b"])), [["aa", "a"], ["a", "ab"]]  # which does not know the space either
+    found = segment_words(dropout, texts, rng=random.Random(1), rate=0.5)
+    expected = [[piece for word in words for piece in dropout(f"▁{word}", random.Random(1), 0.5)] for words in texts]
+    assert [ids.tolist() for ids in found] == expected == [[UNK, UNK], [UNK, UNK, 4]]
 
 
 def test_merges_are_all_that_give_pieces() -> None:

@@ -44,6 +44,21 @@ def test_the_loss_is_the_cross_entropy_with_evenly_shared_links() -> None:
     torch.testing.assert_close(alignment_loss(attention, links, own.model_copy(update={"head": 1})), even)
 
 
+def test_layers_are_counted_from_1() -> None:
+    attention = torch.tensor([0.5, 0.25, 0.125])[:, None, None, None][None]
+    links = torch.tensor([[[True]]])
+    found = [alignment_loss(attention, links, GuidedSettings(layer=one, shift=False)) for one in (1, 2, 3)]
+    torch.testing.assert_close(torch.stack(found), torch.tensor([1.0, 2.0, 3.0]) * torch.tensor(2.0).log())
+
+
+def test_weights_in_bfloat16_are_added_up_in_float32() -> None:
+    attention = torch.rand(4, 1, 1, 30, 20, generator=torch.Generator().manual_seed(1)).bfloat16()
+    links = torch.zeros(4, 30, 20, dtype=torch.bool)
+    links[..., 3] = True
+    found, expected = (alignment_loss(weights, links, GuidedSettings()) for weights in (attention, attention.float()))
+    torch.testing.assert_close(found, expected)
+
+
 def test_a_weight_of_zero_leaves_the_loss_finite() -> None:
     attention = torch.tensor([[[[[0.0, 1.0], [1.0, 0.0]]]]], requires_grad=True)
     loss = alignment_loss(attention, torch.tensor([[[True, False], [False, False]]]), GuidedSettings(shift=False))
