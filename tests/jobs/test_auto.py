@@ -187,6 +187,13 @@ def test_the_smallest_budget_decides(training: dict[str, Any], seen: float) -> N
     assert (work.epochs is not None) == (training.get("epochs") == "auto")
 
 
+@pytest.mark.parametrize(("tokens", "seen"), [(777, 777), (10**9, 12 * tokens_of_batch(1500, 2500))])
+def test_the_smallest_budget_decides_also_with_the_batch_that_was_chosen(tokens: int, seen: float) -> None:
+    given = left_to_auto(f"training.tokens={tokens}")
+    work, _ = auto._within_memory(given, Workload(100, 2500, 777), lambda _: 10**9, base=None)
+    assert work.seen == pytest.approx(seen)
+
+
 def test_a_budget_in_tokens_ends_also_a_training_that_is_fast() -> None:
     given = left_to_auto("training.steps=null", "training.minutes=1", "training.tokens=9000")
     work = Workload(100, 2500, 60 * auto.VALIDATING * 100, 100.0, timed=True)
