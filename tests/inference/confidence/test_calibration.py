@@ -14,7 +14,9 @@ from dragoman.errors import RunError
 from dragoman.inference.confidence import calibration
 from dragoman.inference.confidence.alarms import AlarmLimits
 from dragoman.inference.confidence.calibration import (
+    ENOUGH,
     FILE,
+    PARTS,
     Calibration,
     Reliability,
     fit_scale,
@@ -22,7 +24,7 @@ from dragoman.inference.confidence.calibration import (
     read_calibration,
 )
 from dragoman.inference.confidence.evidence import PassSettings
-from dragoman.metrics.calibration import auroc, error_by_chance, expected_calibration_error, fit_logistic
+from dragoman.metrics.calibration import auroc, error_by_chance, expected_calibration_error, fit_logistic, folds
 
 
 def examples(count: int) -> tuple[list[dict[str, float]], np.ndarray]:
@@ -57,6 +59,17 @@ def test_confidence_is_as_high_as_the_share_of_good_ones() -> None:
     assert auroc(unseen, labels) > 0.85
     assert fit_scale(rows, labels).isotonic is not None
     assert fit_scale(rows[:400], labels[:400]).isotonic is None
+
+
+def test_a_curve_is_bent_by_predictions_of_what_was_not_learned_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, labels = examples(ENOUGH)
+    bent: list[np.ndarray] = []
+    monkeypatch.setattr(calibration, "RIDGES", (10.0,))
+    monkeypatch.setattr(calibration, "fit_isotonic", lambda scores, *_: bent.append(scores))
+    part = folds(ENOUGH, PARTS, seed=2) == 0
+    for known in (labels, np.where(part, 1 - labels, labels)):
+        fit_scale(rows, known)
+    assert np.array_equal(bent[0][part], bent[1][part]) and not np.isclose(bent[0], bent[1])[~part].any()
 
 
 def test_what_is_odd_speaks_against_a_translation_and_not_for_it() -> None:

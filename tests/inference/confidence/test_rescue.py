@@ -77,6 +77,19 @@ def test_no_sample_is_taken_that_the_run_finds_much_less_probable(
     assert (kept.text == "sample") == taken
 
 
+@pytest.mark.parametrize(("confidence", "taken"), [(0.76, False), (0.79, True)])
+def test_an_alarm_outweighs_1_of_log_odds(
+    confidence: float, taken: bool, trained: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assessor = Assessor.load(trained("transformer"))
+    (found,) = assessor.translate(SENTENCES[:1])
+    own = replace(found, assessment=Assessment((Alarm("too long"),), 0.9))  # odds of 9, or 3.3 less the alarm
+    sample = replace(found, text="sample", assessment=Assessment((), confidence))
+    monkeypatch.setattr(Assessor, "translate", lambda *_, **__: [sample])
+    (kept,) = rescue(assessor, SENTENCES[:1], [own]).translations
+    assert (kept.text == "sample") == taken
+
+
 def test_samples_are_drawn_for_a_sentence_where_it_stands(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
     assessor = Assessor.load(trained("transformer"), coverage_penalty=0.5)
     good, bad = (
