@@ -52,6 +52,13 @@ def test_words_that_nothing_stands_for_are_named() -> None:
     assert "detached" not in found
 
 
+@pytest.mark.parametrize("uses", [(0.0, 2.0), (2.0, 0.0)])
+def test_a_name_that_stands_twice_may_be_used_at_either_place(uses: tuple[float, float]) -> None:
+    erased = np.full((6, 6), 2.0)
+    erased[2], erased[5] = uses
+    assert alarms("we love London , old London", "chúng tôi thích Luân Đôn cổ", erased=erased) == {}
+
+
 @pytest.mark.parametrize(("words", "expected"), [(3, False), (4, True)])
 def test_only_more_than_the_limit_is_an_omission(words: int, expected: bool) -> None:
     erased = np.repeat([[0.0] * 3, [9.0] * 3], [words, 4 - words], axis=0)

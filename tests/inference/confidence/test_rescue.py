@@ -90,6 +90,16 @@ def test_an_alarm_outweighs_1_of_log_odds(
     assert (kept.text == "sample") == taken
 
 
+def test_the_same_text_in_other_pieces_cures_nothing(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    assessor = Assessor.load(trained("transformer"))
+    (found,) = assessor.translate(SENTENCES[:1])
+    own = replace(found, assessment=Assessment((), 0.4))
+    sample = replace(found, ids=(*found.ids, *found.ids), assessment=Assessment((), 0.9))
+    monkeypatch.setattr(Assessor, "translate", lambda *_, **__: [sample])
+    rescued = rescue(assessor, SENTENCES[:1], [own])
+    assert (rescued.translations, rescued.flagged, rescued.cured) == ([own], 1, 0)
+
+
 def test_samples_are_drawn_for_a_sentence_where_it_stands(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
     assessor = Assessor.load(trained("transformer"), coverage_penalty=0.5)
     good, bad = (

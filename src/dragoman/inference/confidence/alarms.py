@@ -162,6 +162,7 @@ def _places(evidence: Evidence, words: Iterable[str]) -> tuple[int, ...]:
 def unmatched_names(evidence: Evidence, languages: tuple[str, str]) -> dict[str, float]:
     """Return names of the source that have nothing similar in the translation, with their use for it in nats.
 
+    Of a name that stands there several times, it is the largest: each may be what a translation has it from.
     Without the erasure pass, which tells their use (here minus infinity), and where all nouns have capitals, only words that look
     like names in any language are judged.
     """
@@ -172,5 +173,4 @@ def unmatched_names(evidence: Evidence, languages: tuple[str, str]) -> dict[str,
     if evidence.erased is None:
         return dict.fromkeys(lost, -math.inf)
     use = evidence.gains
-    first = {word: place for place, word in reversed(list(enumerate(evidence.source)))}
-    return {word: float(use[first[word]]) for word in lost}
+    return {word: max(float(use[place]) for place, one in enumerate(evidence.source) if one == word) for word in lost}

@@ -77,16 +77,16 @@ def rescue(
         )
         drawings = (replace(drawn, alternatives=()), *drawn.alternatives)
         best = max((own, *(one for one in drawings if _may_replace(own, one))), key=_rank)
-        cured += not best.assessment.flagged
-        if best.text != own.text:
+        if best is not own:
+            cured += not best.assessment.flagged
             results[row] = replace(best, assessment=replace(best.assessment, replaced=own.text))
     return Rescued(results, flagged, cured)
 
 
 def _may_replace(own: Translation, sample: Translation) -> bool:
-    """Tell whether a sample has no more alarms than a translation, and is not much less probable."""
+    """Tell whether a sample has another text than a translation, no more alarms, and is not much less probable."""
     fewer = len(own.assessment.alarms) - len(sample.assessment.alarms)
-    return fewer >= 0 and sample.per_token >= own.per_token - LESS - fewer
+    return sample.text != own.text and fewer >= 0 and sample.per_token >= own.per_token - LESS - fewer
 
 
 def _rank(translation: Translation) -> float:
