@@ -25,6 +25,7 @@ def test_a_search_that_an_export_cannot_do_is_refused_and_can_be_changed(trained
     assert made.code == 0
     own = dragoman("translate", run, "--engine", "torch", "--set", "no_repeat_ngram=0", stdin=SOURCES[0])
     assert dragoman("translate", tmp_path / "out", stdin=SOURCES[0]).lines == own.lines
+    assert "choose it with --quantization" in refusal("export", run, "--set", "precision=int8")
     assert "`--set` works only with" in refusal("export", run, "--to", "huggingface", "--set", "beam=2")
 
 

@@ -50,7 +50,7 @@ def test_reranking_that_does_not_help_is_not_advised(
     search = ("--beam", 6, "--set", "length_penalty=0.5")
     found = dragoman("tune", trained("rnn"), source, target, "--rerank", "an other", *search)
     assert found.lines == (["rerank_weights=[0.1]"] if helps else [])
-    assert ("dividing by the length" in found.errors) == (not weight)
+    assert ("length normalisation" in found.errors) == (not weight)
     assert (
         ("--rerank 'an other' --beam 6 --set length_penalty=0.5 --set 'rerank" in found.errors)
         == helps

@@ -69,6 +69,7 @@ SETTABLE = {
     "tune",
     "bulk",
     "serve",
+    "export",
 }
 """Commands with `--set`; the first seven read recipes, the others the section `decoding`, but `serve` its own settings."""
 

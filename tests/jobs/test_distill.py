@@ -242,7 +242,7 @@ def test_a_student_does_not_start_from_a_run_with_another_vocabulary(trained: Tr
     ("given", "teaching", "named"),
     [
         ({"n_best": 2}, {}, r"`teacher\.n_best` .*--n-best"),
-        ({"method": "greedy"}, {"n_best": 2}, "`n_best` is 2, but only 1"),
+        ({"method": "greedy"}, {"n_best": 2}, "`n_best` is 2, but greedy search keeps one"),
         ({"beam": 2}, {"n_best": 3}, "`n_best` is 3, but only 2"),
         ({"temperature": 0.5}, {}, r"`decoding\.temperature: 0\.5`"),
         ({"coverage_penalty": 0.2}, {}, "needs attention over the source"),

@@ -89,6 +89,13 @@ def test_a_kind_in_a_file_leaves_to_auto_what_it_does_on_the_command_line(tmp_pa
     assert "model.dropout" in recipe.auto and "model.kind" not in recipe.auto
 
 
+def test_a_section_set_to_auto_can_be_changed_in_part():
+    whole = load_recipe("phrasebook-en-vi", ["training=auto", "training.steps=7"])
+    assert {"training.optimizer", "training.learning_rate"} <= set(whole.auto) and whole.training.steps == 7
+    assert "model.kind" in load_recipe("phrasebook-en-vi", ["model=auto", "model.width=32"]).auto
+    assert "decoding.length_penalty" in load_recipe("phrasebook-en-vi", ["decoding=auto", "decoding.beam=3"]).auto
+
+
 @pytest.mark.parametrize(
     ("model", "metric"), [("transformer", "bleu"), ("decoder_only", "loss"), ("masked_lm", "loss")]
 )

@@ -80,6 +80,8 @@ def export(
 
 def _search(run: Run, changes: Mapping[str, Any]) -> DecodingSettings:
     """Return how an export searches. ExportError for what CTranslate2 cannot do with the same meaning."""
+    if "precision" in changes:
+        raise ExportError("the precision of an export is that of its weights; choose it with --quantization")
     settings = lay_over(run.recipe.decoding, changes, capabilities_of(run.recipe.model))
     if (missing := obstacle(settings)) is not None:
         raise ExportError(

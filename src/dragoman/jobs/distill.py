@@ -36,8 +36,8 @@ from dragoman.metrics.scores import sentence_bleu
 from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.folder import Run, check_new, new_run, open_run
 from dragoman.runs.lock import run_lock
-from dragoman.runs.recipe import Recipe, find_recipe, tables_of
-from dragoman.settings import merge, override, parse
+from dragoman.runs.recipe import Recipe, find_recipe, overridden, tables_of
+from dragoman.settings import merge, parse
 from dragoman.training.contracts import Listener
 from dragoman.training.progress import Progress
 from dragoman.training.reports import Silent
@@ -88,7 +88,7 @@ def student_recipe(
     table = {**table, "data": {**own["data"], "languages": list(data.tags), "train": train}, "text": own["text"]}
     if table["model"].get("kind") == "transformer" and not teacher.source.shares(teacher.target):
         table["model"] = {"tied": "target", **table["model"]}
-    recipe = parse(Recipe, override(table, assignments), where=str(name))
+    recipe = parse(Recipe, overridden(table, assignments), where=str(name))
     check_recipe(recipe)
     check_rerank(recipe)
     _check_vocabularies(recipe, teacher)

@@ -170,6 +170,18 @@ def with_auto_sections(table: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def overridden(table: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
+    """Return the table of a recipe with each `a.b=value` set; of a section that is set to `auto`, later ones change a part.
+
+    >>> overridden({}, ["text=auto", "text.size=500"])
+    {'text': {'size': 500, 'sampling': 'auto'}}
+    """
+    result = dict(table)
+    for assignment in assignments:
+        result = with_auto_sections(override(result, [assignment]))
+    return result
+
+
 def without_auto(table: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the table of a recipe without the settings that are `auto`, and their paths.
 
@@ -257,7 +269,7 @@ def load_recipe(name: str | Path, assignments: Sequence[str] = ()) -> Recipe:
     `extends: NAME` makes a recipe override another one: a shipped name, or a path relative to the recipe.
     """
     path = find_recipe(str(name))
-    return parse(Recipe, override(_read(path), given_texts(assignments, "assignment")), where=str(path))
+    return parse(Recipe, overridden(_read(path), given_texts(assignments, "assignment")), where=str(path))
 
 
 def find_recipe(name: str) -> Path:
