@@ -52,8 +52,9 @@ def check_same_files(
         before = dict(zip(dict.fromkeys(old for old, _ in moved), before.values(), strict=False))
     for old, path in moved:
         if before.get(old, now[path]) != now[path]:
+            moved_from = "" if old == path else f", when it was {old}, or is another text"
             raise RunError(
-                f"{path} has changed since {folder} was started; restore it, or start another run with --out"
+                f"{path} has changed since {folder} was started{moved_from}; restore it, or start another run with --out"
             )
 
 
@@ -79,9 +80,9 @@ def _lasting(recipe: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_locations(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the section `data` of a recipe without the paths of its files."""
+    """Return the section `data` of a recipe without the paths of its files, and whether they are checked."""
     corpora = {part: _without_location(data[part]) for part in ("train", "dev", "test") if part in data}
-    return {**data, **corpora, "root": None}
+    return {**data, **corpora, "root": None, "check": None}
 
 
 def _without_location(corpus: Any) -> Any:
