@@ -86,7 +86,7 @@ def _search(run: Run, changes: Mapping[str, Any]) -> DecodingSettings:
     if (missing := obstacle(settings)) is not None:
         raise ExportError(
             f"CTranslate2 does not support {missing}, which {run.folder} translates with; say with --set how the export "
-            "searches, for example `--set rerank=[]`, or translate with the run"
+            "searches, as in `--set rerank=[]` or `--set no_repeat_ngram=0`, or translate with the run"
         )
     return settings
 

@@ -48,7 +48,7 @@ from dragoman.machine.processes import for_one_process
 from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.folder import GROWN, ORIGINAL, Run, check_new, new_run, open_run
 from dragoman.runs.lock import run_lock
-from dragoman.runs.recipe import Recipe
+from dragoman.runs.recipe import Recipe, overridden
 from dragoman.runs.warm_start import check_rows, codecs_for
 from dragoman.settings import override, parse
 from dragoman.training.contracts import Listener
@@ -217,7 +217,7 @@ def adapted_recipe(base: Run, mixture: Mixture, settings: AdaptationSettings) ->
         "training": training,
         "decoding": own["decoding"],
     }
-    recipe = parse(Recipe, override(table, settings.assignments))
+    recipe = parse(Recipe, overridden(table, settings.assignments))
     check_recipe(recipe)
     check_rerank(recipe)
     return recipe
