@@ -105,7 +105,7 @@ def _lines(path: Path) -> list[str]:
 def _change(change: Mapping[str, float]) -> str:
     """Return a difference of BLEU."""
     before, after, difference, low, high = (change[name] for name in ("before", "after", "difference", "low", "high"))
-    return f"{before:.1f} → {after:.1f}: {difference:+.1f} ({low:+.1f} to {high:+.1f})"
+    return f"{before:.1f} → {after:.1f}: {difference:+z.1f} ({low:+z.1f} to {high:+z.1f})"
 
 
 def _adapt(options: argparse.Namespace, name: str, settings: Sequence[str], cores: "Queue[int]") -> Row:

@@ -135,7 +135,7 @@ def table(bench: Bench, corpus: Corpus, rerankers: Sequence[Path]) -> Iterator[s
     for search in others:
         texts, seconds = bench.translated(measured, search)
         gains = [score_difference(baseline, texts, measured.references, metric=metric) for metric in METRICS]
-        in_bleu, in_chrf = (f"{gain.score:+.1f} ({gain.low:+.1f} to {gain.high:+.1f})" for gain in gains)
+        in_bleu, in_chrf = (f"{gain.score:+z.1f} ({gain.low:+z.1f} to {gain.high:+z.1f})" for gain in gains)
         yield (
             f"| {search.name} | {bleu(texts, references).score:.1f} | {in_bleu} | "
             f"{chrf(texts, references).score:.1f} | {in_chrf} | {seconds / seconds_of_baseline:.1f} |"

@@ -61,7 +61,18 @@ def test_ctrl_c_before_the_first_step_leaves_nothing(tmp_path: Path, monkeypatch
     monkeypatch.setattr("dragoman.jobs.prepare.codecs_for", interrupt)
     found = dragoman("train", recipe_file(tmp_path, "rnn"), "--out", tmp_path / "run")
     assert (found.code, found.output) == (130, "")
+    assert found.errors.splitlines()[-1] == "Stopped before training began, so there is no run yet."
     assert not (tmp_path / "run").exists()
+
+
+def test_a_second_ctrl_c_says_what_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(console.ConsoleListener, "progress", interrupt)
+    found = dragoman("train", recipe_file(tmp_path, "rnn"), "--out", tmp_path / "run")
+    assert (found.code, found.output) == (130, "")
+    assert "without saving the last steps" in found.errors.splitlines()[-1] and "--resume" in found.errors
 
 
 def test_nothing_can_be_resumed_where_nothing_is(tmp_path: Path):

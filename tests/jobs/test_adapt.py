@@ -5,6 +5,7 @@ import signal
 from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
+from typing import NoReturn
 
 import pytest
 from tests.jobs.test_mixing import rows, texts
@@ -15,7 +16,7 @@ from tests.tiny import Trained, dragoman, refusal
 from dragoman.errors import DragomanError, InputError, RunError, SettingsError
 from dragoman.jobs import translate_corpus
 from dragoman.jobs.adapt import AdaptationSettings, MethodName, adapt, share_of
-from dragoman.jobs.mixing import files_of, general_of, in_folder, measured
+from dragoman.jobs.mixing import Mixer, files_of, general_of, in_folder, measured
 from dragoman.jobs.train import fit
 from dragoman.jobs.translate_corpus import TranslationProgress
 from dragoman.jobs.verdict import judge
@@ -298,3 +299,24 @@ def test_numbers_out_of_range_are_refused(given: dict[str, float]) -> None:
 def test_a_run_that_was_not_adapted_has_no_verdict(trained: Trained) -> None:
     with pytest.raises(DragomanError, match=r"was not made by `dragoman adapt`"):
         judge(trained("rnn"))
+
+
+def test_an_adaptation_is_resumed_with_the_time_that_it_had(
+    trained: Trained, domain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, out = trained("transformer"), tmp_path / "run"
+    with monkeypatch.context() as stopped, pytest.raises(KeyboardInterrupt):
+        stopped.setattr(Mixer, "mix", interrupted)
+        adapt(base, domain, out, settings=few(minutes=7.0))
+    adapt(base, domain, out, settings=few(), resume=True)
+    assert open_run(out).recipe.training.minutes == 7
+    fit(load_recipe(out / "recipe.yaml", ["training.minutes=9"]), out, resume=True)
+    adapt(base, domain, out, settings=few(), resume=True)
+    assert open_run(out).recipe.training.minutes == 9
+    adapt(base, domain, tmp_path / "new", settings=few())
+    assert open_run(tmp_path / "new").recipe.training.minutes == 30
+
+
+def interrupted(*given: object) -> NoReturn:
+    """Do what Ctrl-C does."""
+    raise KeyboardInterrupt

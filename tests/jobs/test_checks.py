@@ -158,6 +158,8 @@ def test_a_recipe_that_cannot_be_reranked_is_refused(trained: Trained, tmp_path:
 def test_a_warmup_that_is_longer_than_the_training_is_remarked() -> None:
     (sentence,) = remarks(recipe("rnn", "training.warmup=20"))
     assert "`training.warmup` is 20" in sentence and "`training.steps`" in sentence
+    assert "reaches its peak only in the last step" in sentence
+    assert "never reaches its peak" in remarks(recipe("rnn", "training.warmup=21"))[0]
     assert remarks(recipe("rnn", "training.warmup=19")) == []
     assert remarks(recipe("rnn", "training.warmup=10", "training.phases=[{after: 0.5}]"))
 

@@ -46,7 +46,10 @@ def test_warnings_are_one_line_each_and_say_how_to_look_closer(made: Callable[..
     pairs = [(f"{source} &amp;", target) for source, target in good(2500)]
     first, last = said(made(pairs), tmp_path / "run")
     assert first.startswith("Data: ") and "train.tsv, line 1 has entities" in first and "2,500 such lines" in first
-    assert last == f"Look closer with: dragoman check {tmp_path}/run/recipe.yaml --report page.html"
+    assert (
+        last
+        == f"Once training has started, look closer with: dragoman check {tmp_path}/run/recipe.yaml --report page.html"
+    )
 
 
 def test_errors_stop_training_unless_it_is_told_to_go_on(made: Callable[..., Recipe], tmp_path: Path) -> None:

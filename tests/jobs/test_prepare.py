@@ -8,6 +8,8 @@ from tests.tiny import Trained, edited, recipe
 
 from dragoman.errors import CorpusError, RunError, SettingsError
 from dragoman.jobs.prepare import learn_both, prepare, reopen
+from dragoman.jobs.train import fit
+from dragoman.runs.folder import read_manifest
 from dragoman.runs.recipe import Recipe
 from dragoman.settings import override, parse
 
@@ -71,3 +73,33 @@ def test_a_run_whose_corpora_were_moved_says_where_they_are(tmp_path: Path) -> N
     run.save()
     with pytest.raises(RunError, match=r"train\.tsv has changed"):
         reopen(files(tmp_path / "c", dev="train"), tmp_path / "run", Ear())
+
+
+def test_what_resuming_changes_is_written_down(tmp_path: Path) -> None:
+    run, few = tmp_path / "run", ("training.steps=2", "training.validate_every=1")
+    fit(recipe("rnn", *few), run)
+    fit(recipe("rnn", *few), run, resume=True)
+    assert "resumed" not in read_manifest(run)
+    fit(recipe("rnn", "training.steps=3", *few[1:]), run, resume=True)
+    fit(recipe("rnn", "training.steps=5", "training.clip=0.5", *few[1:]), run, resume=True)
+    assert read_manifest(run)["resumed"] == [
+        {"step": 2, "training": {"steps": [2, 3]}},
+        {"step": 3, "training": {"steps": [3, 5], "clip": [1.0, 0.5]}},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ("training.steps=1", r"`training\.steps` is 1, but .*run has been trained to its end with 2;"),
+        ("training.tokens=3", r"`training\.tokens` is 3, but .* with \d+;"),
+        ("training.minutes=1e-9", r"`training\.minutes` is 1e-09, but"),
+    ],
+)
+def test_a_budget_that_a_finished_run_has_passed_is_refused(changed: str, words: str, tmp_path: Path) -> None:
+    run, few = tmp_path / "run", ("training.steps=2", "training.validate_every=1")
+    fit(recipe("rnn", *few), run)
+    before = {path: path.read_bytes() for path in run.rglob("*.*")}
+    with pytest.raises(SettingsError, match=words):
+        fit(recipe("rnn", *few, changed), run, resume=True)
+    assert {path: path.read_bytes() for path in run.rglob("*.*")} == before

@@ -38,3 +38,7 @@ def test_the_advice_follows_from_both_changes(
         assert [
             line.split(" is measured on dev")[0] for line in found.splitlines() if "measured on dev" in line
         ] == names
+
+
+def test_a_change_of_nothing_has_no_sign_of_a_loss() -> None:
+    assert "+0.0 (95% interval +0.0 to +0.0" in str(change(-0.01, -0.04, -0.0))

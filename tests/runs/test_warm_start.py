@@ -278,7 +278,10 @@ def test_noised_text_needs_a_tag_that_the_other_vocabulary_may_lack(trained: Tra
     run = trained("transformer")
     (tmp_path / "news").write_text("Tôi yêu mèo.\n", encoding="utf-8")
     corpora = f"data.train=[{{phrasebook: train, pairs: 300}}, {{text: {tmp_path / 'news'}, noised: true}}]"
-    with pytest.raises(TextError, match=r"no tag of noised sources.*`noised: true`.*start without that run"):
+    with pytest.raises(
+        TextError,
+        match=rf"`model\.start_from` names {run}, .*no tag of noised sources.*`noised: true`.*start without that run",
+    ):
         started(tmp_path, f"model.start_from.whole={run}", corpora)
     assert not (tmp_path / "run").exists()
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 from tests.laws.architectures import ARCHITECTURES
+from torch import nn
 
 from dragoman.laws.of_training import trainer_of
 from dragoman.training.reports import Silent
@@ -120,3 +121,17 @@ def test_a_training_that_stopped_early_says_how_to_train_on(tmp_path: Path) -> N
         "Stopped early: 1 validation without a better dev bleu than at step 1.",
         "To train on from step 2, resume with more patience, such as --set training.patience=2.",
     ]
+
+
+def test_a_validation_that_uses_up_the_minutes_is_the_last(tmp_path: Path) -> None:
+    trainer = made(tmp_path, minutes=10.0, validate_every=2)
+    times: list[int] = []
+
+    def validate(model: nn.Module) -> dict[str, float]:
+        times.append(trainer.progress.step)
+        trainer.progress.seconds += 350
+        return {"dev_loss": 1.0, "dev_bleu": 1.0}
+
+    trainer.validate = validate
+    assert train_for_a_session(trainer, seed=1, resuming=False).finished
+    assert times == [2, 4]

@@ -12,7 +12,7 @@ from dragoman.errors import RunError
 from dragoman.interfaces import Batch
 from dragoman.training.files import RunFiles
 from dragoman.training.progress import Progress
-from dragoman.training.state import load_state, restore_optimizer, restore_random_state, save_state
+from dragoman.training.state import load_state, restore_optimizer, restore_random_state, save_state, saved_progress
 
 CPU = torch.device("cpu")
 
@@ -45,7 +45,9 @@ def training(*, width: int = 3) -> tuple[nn.Linear, torch.optim.Adam]:
 
 def test_weights_averages_chance_and_place_come_back(tmp_path: Path) -> None:
     files, (model, optimizer) = RunFiles(tmp_path), training()
+    assert saved_progress(files) == (Progress(), 0)
     save_state(files, model, optimizer, progress=Progress(step=4), stream=Place(2))
+    assert saved_progress(files) == (Progress(step=4), 2)
     drawn = torch.rand(3)
     (other, fresh), stream = training(), Place()
     progress, tensors = load_state(files, other, stream)

@@ -16,9 +16,11 @@ Data = Annotated[
     ),
 ]
 Minutes = Annotated[
-    float,
+    float | None,
     typer.Option(
-        parser=number("a number above 0", lambda one: one > 0), metavar="N", help="Maximum training time in minutes."
+        parser=number("a number above 0", lambda one: one > 0),
+        metavar="N",
+        help="Maximum training time in minutes. [default: 30; with --resume, as before]",
     ),
 ]
 Method = Annotated[
@@ -48,7 +50,7 @@ def adapt(
     run: Run,
     data: Data,
     out: Annotated[Path, typer.Option(help="Folder of the new run.")],
-    minutes: Minutes = 30.0,
+    minutes: Minutes = None,
     method: Method = "full",
     general: General = None,
     mix: Mix = None,

@@ -57,7 +57,7 @@ def bleu(
     if against is not None:
         found = table["comparison"]
         print(
-            f"against {against}: BLEU {found['baseline']:.2f}, difference {found['difference']:+.2f}, "
+            f"against {against}: BLEU {found['baseline']:.2f}, difference {found['difference']:+z.2f}, "
             f"p = {found['p_value']:.4f}  {found['signature']}"
         )
 

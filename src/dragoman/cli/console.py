@@ -31,6 +31,14 @@ TRANSLATIONS_SAVED = (
 """What is said when the translation of a corpus is interrupted."""
 
 
+NOTHING_WRITTEN = "Stopped before training began, so there is no run yet."
+"""What is said when training is interrupted while it is prepared."""
+STOPPED_AT_ONCE = (
+    "Stopped without saving the last steps. Run the same command with --resume to continue from the last save."
+)
+"""What is said when training is interrupted and nothing is saved."""
+
+
 class ProgressDisplay:
     """Shows a text that changes: on a terminal in place, elsewhere as a new line from time to time."""
 
@@ -99,13 +107,19 @@ class ConsoleListener:
 def watch_training(fit: Callable[[ConsoleListener], "Progress"], folder: Path, resume: bool) -> "Progress":
     """Train and show the progress. InputError if there is nothing to resume.
 
-    Training that a signal stopped ends the command with 128 and the number of the signal, as shells count: 130 for Ctrl-C.
+    Training that a signal stopped ends the command with 128 and the number of the signal, as shells count: 130 for Ctrl-C. Where
+    one stopped it before the first step, or a second one at once, that is said.
     """
     if resume and not folder.exists():
         raise InputError(f"there is no run {folder} to resume; remove --resume to start it")
     listener = ConsoleListener()
     try:
         progress = fit(listener)
+    except KeyboardInterrupt:
+        listener.close()
+        begun = (folder / "manifest.json").exists()
+        note(STOPPED_AT_ONCE if begun else NOTHING_WRITTEN)
+        raise
     finally:
         listener.close()
     if not progress.finished and is_first():

@@ -1,6 +1,7 @@
 """Adaptation: train a run on with pairs of a domain, without forgetting what it could do before."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -43,6 +44,7 @@ from dragoman.jobs.translate_corpus import (
     remember,
     translate_corpora,
 )
+from dragoman.json_files import load_json
 from dragoman.layers.adapters import Adapters
 from dragoman.machine.processes import for_one_process
 from dragoman.models.capabilities import capabilities_of
@@ -60,6 +62,8 @@ MethodName = Literal["full", "frozen-embeddings", "adapters"]
 
 KEPT = ("batch_tokens", "clip", "label_smoothing", "objective", "padding", "precision", "recurrence", "save_minutes")
 """Settings of the base's training that an adaptation takes over; it has its own budget, optimiser, schedule and dev metric."""
+MINUTES = 30.0
+"""Default time of training."""
 PASSES = 10
 """Maximum number of passes over the pairs of the domain."""
 PATIENCE = 5
@@ -76,8 +80,8 @@ TRANSLATIONS_SHARE = 0.5
 class AdaptationSettings:
     """How a run is adapted."""
 
-    minutes: float = 30.0
-    """Time of training; it may end earlier."""
+    minutes: float | None = None
+    """Time of training, which may end earlier; by default MINUTES, or as before for an adaptation that is resumed."""
     method: MethodName = "full"
     mix: float | None = None
     """Share of general pairs among those trained on; with 0 nothing is done against forgetting, None leaves it to `_share`."""
@@ -90,7 +94,7 @@ class AdaptationSettings:
         """Raise SettingsError for numbers out of range."""
         if self.mix is not None and not 0 <= self.mix <= 0.9:
             raise SettingsError(f"`mix` is {self.mix}, but it must be a share from 0 to 0.9")
-        if not (isfinite(self.minutes) and self.minutes > 0):
+        if self.minutes is not None and not (isfinite(self.minutes) and self.minutes > 0):
             raise SettingsError(f"`minutes` is {self.minutes}, but it must be a number above 0")
 
 
@@ -118,6 +122,8 @@ def adapt(
     _check_base(base)
     domain = in_folder(base, data)
     general = general_of(base, chosen.general)
+    if chosen.minutes is None:
+        chosen = replace(chosen, minutes=_minutes_before(out) if resume else MINUTES)
     mixture = Mixture.load(out / FOLDER) if resume else None
     share = _share(base, general, size := measured(base, domain), chosen=chosen, mixed=mixture)
     first = adapted_recipe(base, Mixture(section_of(domain), 1, 1.0, "dev"), chosen)
@@ -126,35 +132,56 @@ def adapt(
         _check_folder(out, resume=resume)
         _check_model(out, first, base)
         place, begun = out / FOLDER, resume and (out / "manifest.json").exists()
-        about = _origin(base, [*files_of(domain, "train", "dev", "test"), *general.files], chosen.method, share=share)
+        read = [*files_of(domain, "train", "dev", "test"), *general.files]
+        about = _origin(base, read, chosen.method, share=share) | {"minutes": chosen.minutes}
         remember(place / ORIGIN, about, resume=resume)
         record(out, [place / ORIGIN])
         if mixture is None:
             if (unknown := remark(base, pairs_of(domain, "train"), corpus_files(domain.train[0], domain))) is not None:
                 listener.say(unknown)
-            mixture, translations = Mixer(base, place, share, size).mix(domain, general)
-            if translations:
-                listener.say(
-                    "The corpus of the base is not here: so that it forgets nothing, the base translates sentences of the domain."
-                )
-                _translate(base, translations, first.training.device, report=report)
-                for corpus in translations:
-                    listener.say(count(corpus.path))
-                record(out, (corpus.path for corpus in translations))
-                mixture = mixture.without_empty()
-            elif share and general.train is None and GROWN in base.manifest:
-                listener.say(
-                    "Nothing is mixed in, because the base cannot translate into or from its new languages yet; --general gives "
-                    "general text of your own."
-                )
-            if general.held is None:
-                listener.say("There is no general dev set, so only that of the domain chooses the best weights.")
-            mixture.save(place)
+            translate = partial(_translate, base, device=first.training.device, listener=listener, report=report)
+            mixture = _mixed(Mixer(base, place, share, size), domain, general, translate=translate, say=listener.say)
         recipe = adapted_recipe(base, mixture, chosen)
     progress = fit(recipe, out, resume=begun, listener=listener, about={"adapted": about})
     if progress.finished and share:
         interpolate(out, say=listener.say)
     return progress
+
+
+def _mixed(
+    mixer: Mixer,
+    domain: DataSettings,
+    general: General,
+    *,
+    translate: Callable[[Sequence[CorpusTranslation]], object],
+    say: Callable[[str], object],
+) -> Mixture:
+    """Write the texts of an adaptation, with translations by the base if there is no general text."""
+    mixture, translations = mixer.mix(domain, general)
+    if translations:
+        say(
+            "The corpus of the base is not here: so that it forgets nothing, the base translates sentences of the domain."
+        )
+        translate(translations)
+        mixture = mixture.without_empty()
+    elif mixer.share and general.train is None and GROWN in mixer.run.manifest:
+        say(
+            "Nothing is mixed in, because the base cannot translate into or from its new languages yet; --general gives general "
+            "text of your own."
+        )
+    if general.held is None:
+        say("There is no general dev set, so only that of the domain chooses the best weights.")
+    mixture.save(mixer.place)
+    return mixture
+
+
+def _minutes_before(out: Path) -> float:
+    """Return the time of training that an adaptation was given before it was stopped, perhaps before it trained."""
+    if (out / "manifest.json").exists():
+        return open_run(out).recipe.training.minutes or MINUTES
+    with suppress(OSError, ValueError, TypeError, LookupError):
+        return float(load_json(out / FOLDER / ORIGIN)["minutes"])
+    return MINUTES
 
 
 def _share(
@@ -167,7 +194,7 @@ def _share(
         return mixed.share
     if general.train is None:
         return TRANSLATIONS_SHARE
-    return share_of(base, *size, minutes=chosen.minutes)
+    return share_of(base, *size, minutes=chosen.minutes or MINUTES)
 
 
 def share_of(base: Run, pairs: int, tokens: float, *, minutes: float) -> float:
@@ -192,7 +219,7 @@ def adapted_recipe(base: Run, mixture: Mixture, settings: AdaptationSettings) ->
     steps = max(1.0, mixture.pairs * mixture.tokens / batch / (1 - mixture.share))
     repeat = int(mixture.data["train"][0].get("repeat", 1))
     training = {name: own["training"][name] for name in KEPT} | {
-        "minutes": settings.minutes,
+        "minutes": settings.minutes or MINUTES,
         "epochs": PASSES / repeat,
         "batch_tokens": batch,
         "optimizer": "adamw",
@@ -317,11 +344,16 @@ def _origin(base: Run, paths: Sequence[Path], method: MethodName, *, share: floa
     }
 
 
-def _translate(base: Run, corpora: Sequence[CorpusTranslation], device: str, *, report: Report | None) -> None:
-    """Let the base translate sentences of the domain."""
+def _translate(
+    base: Run, corpora: Sequence[CorpusTranslation], *, device: str, listener: Listener, report: Report | None
+) -> None:
+    """Let the base translate sentences of the domain, and record the files."""
     translator = best_translator(base, device=device, command="adapt")
     check_lengths(translator, corpora)
     translate_corpora(translator, corpora, partial(_if_usable, base), report=report)
+    for corpus in corpora:
+        listener.say(count(corpus.path))
+        record(corpus.path.parent.parent, [corpus.path])
 
 
 def _if_usable(base: Run, best: Translation, pair: Pair) -> list[Translation]:

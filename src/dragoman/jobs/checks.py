@@ -105,15 +105,14 @@ def remarks(recipe: Settings) -> list[str]:
 
 
 def _about_warmup(recipe: Settings) -> str:
-    """Warn if the learning rate never reaches its peak."""
+    """Warn if the learning rate reaches its peak only in the last step, or never."""
     training = _training(recipe)
     first = training.phases[0].after if training.phases else 1.0
     if training.steps is None or training.warmup < training.steps * first:
         return ""
-    return (
-        f"The learning rate never reaches its peak: `training.warmup` is {training.warmup} steps, but `training.steps` ends it "
-        f"after {round(training.steps * first)}."
-    )
+    steps = round(training.steps * first)
+    when = "reaches its peak only in the last step" if training.warmup == steps else "never reaches its peak"
+    return f"The learning rate {when}: `training.warmup` is {training.warmup} steps, and `training.steps` ends it after {steps}."
 
 
 def _about_schedule(recipe: Any) -> str:

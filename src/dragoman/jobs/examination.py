@@ -87,7 +87,8 @@ def check_data(recipe: Recipe, run: Path, say: Callable[[str], object], *, lasts
         readable = not any(one.name in REFUSED_BY_READERS for one in errors)
         raise CorpusError(f"{errors[0].sentence}{more}; look {CLOSER}{anyway * readable}")
     if _warn(known.findings, say):
-        itself = f"Look closer with: dragoman check {shell_path(run / 'recipe.yaml')} --report page.html"
+        written = shell_path(run / "recipe.yaml")
+        itself = f"Once training has started, look closer with: dragoman check {written} --report page.html"
         say(itself if lasts else f"Look {CLOSER}.")
     return known.pairs
 

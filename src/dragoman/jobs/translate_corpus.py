@@ -42,6 +42,9 @@ FIELDS = ("source", "target")
 NOT_ALWAYS_REMEMBERED = frozenset({"filters", "corpora", "languages"})
 """What translations depend on that earlier releases did not write down: there, it is taken to be the same."""
 
+MAY_CHANGE = "minutes"
+"""What is remembered although translations do not depend on it."""
+
 Choose = Callable[[Translation, Pair], list[Translation]]
 """Returns what to keep from the translation of a pair's source and its alternatives."""
 
@@ -260,7 +263,7 @@ def remember(path: Path, about: dict[str, Any], *, resume: bool) -> None:
             known["decoding"] = _with_new_settings(known.get("decoding"))
         except (ValueError, TypeError, SettingsError):
             raise RunError(f"{path} is damaged; remove {path.parent} to translate again") from None
-        changed = next((name for name in about if known.get(name) != about[name]), None)
+        changed = next((name for name in about if name != MAY_CHANGE and known.get(name) != about[name]), None)
         if changed is not None:
             raise InputError(
                 f"{path.parent} contains translations made with other settings or files (`{changed}` differs); use the same ones "

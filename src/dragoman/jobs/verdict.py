@@ -54,8 +54,8 @@ class Change:
 
     def __str__(self) -> str:
         return (
-            f"BLEU {self.before:.1f} -> {self.after:.1f}, {self.difference:+.1f} "
-            f"(95% interval {self.low:+.1f} to {self.high:+.1f}, {self.sentences:,} sentences)"
+            f"BLEU {self.before:.1f} -> {self.after:.1f}, {self.difference:+z.1f} "
+            f"(95% interval {self.low:+z.1f} to {self.high:+z.1f}, {self.sentences:,} sentences)"
         )
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.data.checksums import Checksums, weights_digest
-from dragoman.errors import RunError, SettingsError
+from dragoman.errors import RunError, SettingsError, TextError
 from dragoman.models.build import ModelSettings, purpose_of
 from dragoman.models.transformer_settings import BlockSettings
 from dragoman.runs.folder import GROWN, Run, open_run
@@ -67,7 +67,11 @@ def codecs_for(recipe: Recipe, pairs: Pairs) -> tuple[Codec, Codec]:
     if source is not None and target is not None:
         _check_text(recipe, given)
     if source is not None:
-        source.check_tags(tags)
+        try:
+            source.check_tags(tags)
+        except TextError as error:
+            runs = " and ".join(str(run.folder) for run in given.values())
+            raise TextError(f"`model.start_from` names {runs}, whose vocabulary does not do here: {error}") from None
     if source is None and target is None:
         return learn_codecs(recipe.text, pairs, tags)
     source = source or learn_codec(recipe.text, (source for source, _ in pairs()), tags)

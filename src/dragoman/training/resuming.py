@@ -5,7 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.errors import RunError, SettingsError
-from dragoman.training.budgets import BUDGETS
+from dragoman.training.budgets import BUDGETS, shares
+from dragoman.training.files import RunFiles
+from dragoman.training.settings import OptimisationSettings
+from dragoman.training.state import saved_progress
 
 MAY_CHANGE = frozenset(
     {*BUDGETS, "patience", "save_minutes", "log_every", "keep", "average", "learning_rate", "clip"}
@@ -56,6 +59,27 @@ def check_same_files(
             raise RunError(
                 f"{path} has changed since {folder} was started{moved_from}; restore it, or start another run with --out"
             )
+
+
+def changes(files: RunFiles, before: OptimisationSettings, now: OptimisationSettings) -> list[dict[str, Any]]:
+    """Return what resuming changes of the settings of training, as an entry for the manifest; none if it changes nothing.
+
+    An entry holds the `step` and, by setting, the old and the new value: with it a run can be repeated that its recipe alone
+    does not repeat. Raises SettingsError where training has ended, and would have before that with a budget that was changed.
+    """
+    old, new = (one.model_dump(mode="json") for one in (before, now))
+    changed = {name: [old[name], new[name]] for name in new if old[name] != new[name]}
+    if not changed:
+        return []
+    progress, epochs = saved_progress(files)
+    used = progress.used(epochs)
+    for name, share in shares({name: new[name] for name in BUDGETS if name in changed}, used).items():
+        if progress.finished and share > 1:
+            raise SettingsError(
+                f"`training.{name}` is {new[name]:,g}, but {files.folder} has been trained to its end with {used[name]:,.6g}; "
+                "leave it as it was, or give more to train on"
+            )
+    return [{"step": progress.step, "training": changed}]
 
 
 def differences(old: Any, new: Any, place: str = "") -> Iterator[str]:

@@ -4,7 +4,8 @@ Of several processes the first writes its own. The others have the same weights 
 follow from the step (`World.draw_differently`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -56,6 +57,15 @@ def save_progress(files: RunFiles, progress: Progress) -> None:
     files.save(files.last, tensors, metadata | {"progress": progress.to_json()})
 
 
+def saved_progress(files: RunFiles) -> tuple[Progress, int]:
+    """Return the progress that `save_state` wrote, and how many passes over the corpus had ended; none if nothing was saved."""
+    if not files.last.exists():
+        return Progress(), 0
+    metadata = files.load(files.last)[1]
+    with _no_position(files.last):
+        return Progress.from_json(metadata["progress"]), int(metadata["position"]["epoch"])
+
+
 def load_state(files: RunFiles, model: nn.Module, stream: Stream) -> tuple[Progress, dict[str, Tensor]]:
     """Give a model the weights that `save_state` wrote and a stream its position; return the progress, and all tensors.
 
@@ -64,14 +74,21 @@ def load_state(files: RunFiles, model: nn.Module, stream: Stream) -> tuple[Progr
     path = files.last
     tensors, metadata = files.load(path)
     fill(model, part_of(tensors, "model."), path)
-    try:
+    with _no_position(path):
         progress = Progress.from_json(metadata["progress"])
         stream.seek(metadata["position"])
+    return progress, tensors
+
+
+@contextmanager
+def _no_position(path: Path) -> Iterator[None]:
+    """Say in one sentence that what a checkpoint says of its position cannot be understood."""
+    try:
+        yield
     except (LookupError, TypeError, ValueError, OverflowError):
         raise RunError(
             f"{path} contains no training position, so it cannot be resumed; start a new run with --out"
         ) from None
-    return progress, tensors
 
 
 def restore_optimizer(optimizer: Optimizer, tensors: Mapping[str, Tensor], path: Path) -> None:

@@ -115,8 +115,7 @@ class Trainer:
                 if self.progress.step % self.settings.log_every == 0:
                     self._record(self._numbers(totals, self.optimizer.param_groups[0]["lr"]))
                     totals = RunningTotals()
-            ended = self.share() >= 1
-            if ended or self.progress.due or self.progress.step % self.settings.validate_every == 0:
+            if self.share() >= 1 or self.progress.due or self.progress.step % self.settings.validate_every == 0:
                 paused, self.progress.due = time.monotonic(), True
                 try:
                     self._validate()
@@ -125,7 +124,10 @@ class Trainer:
                 self.saved = time.monotonic()
                 totals.began += self.saved - paused
                 self.progress.due = False
-                self.progress.finished = ended or out_of_patience(self.progress, self.settings, say=self.listener.say)
+                # The validation itself may have used up a budget in minutes; all processes know that from the first.
+                self.progress.finished = self.share() >= 1 or out_of_patience(
+                    self.progress, self.settings, say=self.listener.say
+                )
                 self.save()
             elif self.save_due:
                 self.save()
