@@ -49,3 +49,13 @@ def test_it_names_what_differs(trained: Trained, tmp_path: Path) -> None:
     card = model_card(run, replace(LAYOUT, offset=250), None, proof=PROOF)
     for what in ("Wu et al. 2016", "target tokens begin at 250", "equally probable up to rounding"):
         assert what in card
+    assert "searches without" not in card
+
+
+def test_it_names_what_the_search_of_the_run_has_more(trained: Trained, tmp_path: Path) -> None:
+    run = run_of(trained, tmp_path)
+    decoding = run.recipe.decoding.model_copy(update={"mbr_samples": 8, "dictionary": Path("words.txt")})
+    card = model_card(
+        replace(run, recipe=run.recipe.model_copy(update={"decoding": decoding})), LAYOUT, None, proof=PROOF
+    )
+    assert "`transformers` searches without the run's `mbr_samples`, `dictionary`, which it does not have." in card

@@ -203,3 +203,12 @@ def test_options_that_do_not_apply_are_refused(trained: Trained, tmp_path: Path)
     assert "does not know `--from fr`" in refusal("import", *place, "--from", "fr")
     prefix = refusal("import", *place, "--from", "en", "--to", "vi", "--source-prefix", "en: ")
     assert "only for T5" in prefix
+
+
+def test_settings_of_search_that_the_library_lacks_are_named(trained: Trained, tmp_path: Path) -> None:
+    said: list[str] = []
+    export(trained("transformer", "decoding.mbr_samples=4"), tmp_path / "export", say=said.append)
+    export(trained("transformer"), tmp_path / "plain", say=said.append)
+    assert [one for one in said if "searches without" in one] == [
+        "`transformers` searches without the run's `mbr_samples`, which it does not have."
+    ]

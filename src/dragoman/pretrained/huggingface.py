@@ -28,6 +28,7 @@ from dragoman.pretrained.huggingface_weights import (
     config_of,
     generation_config_of,
     layout_of,
+    left_out,
     tensors_of,
 )
 from dragoman.pretrained.model_card import model_card
@@ -108,6 +109,8 @@ def export(
         say("Not verified, because `transformers` is not installed: install it and export again, to be sure.")
     else:
         say(f"Verified with {proof.reader}: {proof}.")
+    if not is_original(opened) and (missing := left_out(opened.recipe.decoding)):
+        say(missing)
     if licence is None and not is_original(opened):
         say("The model card says that no licence was given; `--license` gives one.")
     return place, proof

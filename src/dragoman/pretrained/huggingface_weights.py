@@ -34,6 +34,8 @@ LONGEST = 512
 """Maximum tokens of a translation where a recipe limits them only in relation to the source, which Hugging Face cannot."""
 TYPICAL_LENGTH = 20
 """Tokens of a translation at which the length normalisation of Wu et al. and that of Hugging Face are made alike."""
+NOT_TAKEN_OVER = ("coverage_penalty", "mbr_samples", "rerank", "glossary", "dictionary", "shortlist")
+"""Settings of search that Hugging Face's library does not have."""
 ARCHITECTURES = {"marian": "MarianMTModel", "pegasus": "PegasusForConditionalGeneration"}
 ACTIVATIONS: Mapping[str | None, str] = {None: "relu", "gelu_tanh": "gelu_pytorch_tanh"}
 """Names of activations, where they are others than here."""
@@ -95,6 +97,13 @@ def config_of(settings: TransformerSettings, layout: Layout, special: SpecialIds
         "forced_eos_token_id": None,
         "dtype": "float32",
     }
+
+
+def left_out(settings: DecodingSettings) -> str:
+    """Say which settings of search that a run has do not exist in Hugging Face's library; nothing if it has none of them."""
+    plain = DecodingSettings()
+    names = [f"`{name}`" for name in NOT_TAKEN_OVER if getattr(settings, name) != getattr(plain, name)]
+    return f"`transformers` searches without the run's {', '.join(names)}, which it does not have." if names else ""
 
 
 def generation_config_of(settings: DecodingSettings, layout: Layout, special: SpecialIds) -> dict[str, Any]:

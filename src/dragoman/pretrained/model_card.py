@@ -6,7 +6,7 @@ from typing import Any
 import yaml
 
 from dragoman.json_files import load_json
-from dragoman.pretrained.huggingface_weights import Layout
+from dragoman.pretrained.huggingface_weights import Layout, left_out
 from dragoman.pretrained.proof import Proof
 from dragoman.pretrained.tokenizer_json import is_unigram
 from dragoman.runs.folder import Run
@@ -94,6 +94,8 @@ def _differences(run: Run, layout: Layout) -> str:
             "Beams are normalised by `length ** length_penalty`, since `transformers` does not have that of Wu et al. 2016; "
             "greedy search (`num_beams=1`) is the same."
         )
+    if missing := left_out(settings):
+        found.append(missing)
     if layout.offset:
         found.append(
             f"Source and target have rows of their own: target tokens begin at {layout.offset}, and their names with `￭`. The "
