@@ -156,6 +156,18 @@ def test_a_reverse_run_of_documents_reads_each_translation_alone(run_of):
     assert together[1].reverse == pytest.approx(alone[0].reverse, abs=1e-4)
 
 
+def test_what_reads_sentences_one_by_one_refuses_it(run_of, corpus: Path, tmp_path: Path):
+    run, out = run_of("document"), ("--out", tmp_path / "out")
+    for job in (
+        ("adapt", run, "--data", corpus, *out),
+        ("backtranslate", run, corpus / "dev.en", *out),
+        ("diversify", run, *out),
+        ("translate", run_of("transformer"), "--rerank", run),
+    ):
+        assert f"{run} reads documents, but " in refusal(*job), job[0]
+    assert not (tmp_path / "out").exists()
+
+
 def test_evaluate_and_score_know_documents_from_blank_lines_or_names(run_of, corpus: Path, tmp_path: Path):
     texts = documents(30, 2)
     run, dev = run_of("document"), (corpus / "dev.en", corpus / "dev.vi")

@@ -188,3 +188,9 @@ def check_decoding(settings: SearchSettings, given: Collection[str], model: Capa
     for sentence in refusals(rules, Use(settings, model or Capabilities())):
         if any(sentence.startswith((f"`decoding.{name}:", f"`decoding.{name}`")) for name in given):
             raise SettingsError(sentence)
+
+
+def refuse_documents(folder: Path, model: Capabilities, why: str) -> None:
+    """Raise InputError for the run in `folder` if its model reads documents; `why` says why it cannot be used here."""
+    if model.previous:
+        raise InputError(f"{folder} reads documents, but {why}; give another run")

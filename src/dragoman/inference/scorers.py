@@ -5,10 +5,12 @@ from pathlib import Path
 
 from dragoman.decoding.settings import ALONE
 from dragoman.errors import InputError, shorten
+from dragoman.inference.checks import refuse_documents
 from dragoman.inference.generator import TextGenerator
 from dragoman.inference.noisy_channel import Scorer
 from dragoman.inference.translator import Translator
 from dragoman.models.build import purpose_of
+from dragoman.models.capabilities import capabilities_of
 from dragoman.runs.folder import open_run
 
 Score = Callable[[Sequence[str], Sequence[str]], list[tuple[float, int]]]
@@ -37,8 +39,7 @@ def _scorer(folder: Path, languages: tuple[str, str], device: str) -> Scorer:
             f"languages, in either direction, or a decoder-only language model of `{languages[1]}`"
         )
     translator = Translator.load(folder, device=device, **ALONE)
-    if translator.previous:
-        raise InputError(f"{folder} reads documents, but reranking scores sentences one by one; give another run")
+    refuse_documents(folder, capabilities_of(run.recipe.model), "reranking scores sentences one by one")
     if run.languages == languages[::-1]:
         return scorer_of(folder, lambda sources, texts: translator.score(texts, sources))
     return scorer_of(folder, translator.score)

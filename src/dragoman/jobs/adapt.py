@@ -14,6 +14,7 @@ from dragoman.data.corpus import Pair, corpus_files
 from dragoman.data.ledger import record
 from dragoman.data.settings import DataSettings
 from dragoman.errors import InputError, RunError, SettingsError
+from dragoman.inference.checks import refuse_documents
 from dragoman.inference.translation import Translation
 from dragoman.jobs.checks import check_recipe, check_rerank
 from dragoman.jobs.grow import remark
@@ -39,6 +40,7 @@ from dragoman.jobs.translate_corpus import (
     Report,
     best_translator,
     check_lengths,
+    check_run_to_be,
     count,
     kept_of,
     remember,
@@ -48,7 +50,7 @@ from dragoman.json_files import load_json
 from dragoman.layers.adapters import Adapters
 from dragoman.machine.processes import for_one_process
 from dragoman.models.capabilities import capabilities_of
-from dragoman.runs.folder import GROWN, ORIGINAL, Run, check_new, new_run, open_run
+from dragoman.runs.folder import GROWN, ORIGINAL, Run, new_run, open_run
 from dragoman.runs.lock import run_lock
 from dragoman.runs.recipe import Recipe, overridden
 from dragoman.runs.warm_start import check_rows, codecs_for
@@ -129,7 +131,7 @@ def adapt(
     first = adapted_recipe(base, Mixture(section_of(domain), 1, 1.0, "dev"), chosen)
     _check_fit(base, first.data)
     with run_lock(out):
-        _check_folder(out, resume=resume)
+        check_run_to_be(out, FOLDER, "texts", resume=resume)
         _check_model(out, first, base)
         place, begun = out / FOLDER, resume and (out / "manifest.json").exists()
         read = [*files_of(domain, "train", "dev", "test"), *general.files]
@@ -289,19 +291,7 @@ def _check_base(base: Run) -> None:
             f"{base.folder} does not say between which two of its languages it is to be adapted; add `--set data.source=...` and "
             "`--set data.target=...`"
         )
-    if capabilities_of(base.recipe.model).previous:
-        raise InputError(f"{base.folder} reads documents, but a folder of pairs has none; give a run of another kind")
-
-
-def _check_folder(out: Path, *, resume: bool) -> None:
-    """Raise RunError for a folder that is not empty, unless an adaptation is there to `resume`."""
-    begun = (out / FOLDER).exists()
-    if not (begun and resume):
-        check_new(out, resumable=begun)
-    if begun and not resume:
-        raise RunError(
-            f"{out} already contains texts for a run; add --resume to continue it, or choose another folder with --out"
-        )
+    refuse_documents(base.folder, capabilities_of(base.recipe.model), "a folder of pairs has none")
 
 
 def _check_model(out: Path, recipe: Recipe, base: Run) -> None:

@@ -12,11 +12,13 @@ from dragoman.data.corpus import Pair, read_pairs
 from dragoman.data.corpus_settings import MonolingualSettings
 from dragoman.data.filters import FilterSummary, PairFilter
 from dragoman.errors import InputError, RunError, SettingsError
+from dragoman.inference.checks import refuse_documents
 from dragoman.jobs.translate_corpus import (
     ORIGIN,
     CorpusTranslation,
     Report,
     best_translator,
+    check_begun,
     check_plain,
     kept_of,
     only_best,
@@ -103,10 +105,7 @@ def backtranslate(
     run, work = open_run(folder), folder_of(out)
     run.require("translate")
     between = run.directions.choose(*(to or ()))
-    if capabilities_of(run.recipe.model).previous:
-        raise InputError(
-            f"{folder} reads documents, but lines of monolingual text are translated one by one; give another run"
-        )
+    refuse_documents(folder, capabilities_of(run.recipe.model), "lines of monolingual text are translated one by one")
     translator = best_translator(run, settings.decoding, device=device, command="backtranslate")
     check_plain(out)
     _check_new(out, resume=resume)
@@ -131,8 +130,7 @@ def _check_new(out: Path, *, resume: bool) -> None:
     if out.is_dir():
         raise InputError(f"{out} is a directory; give the path of a file with --out")
     work = folder_of(out)
-    if resume and not work.exists():
-        raise InputError(f"there is nothing to resume for {out}; remove --resume to start")
+    check_begun(out, work.exists(), resume=resume)
     if not resume and (out.exists() or work.exists()):
         hint = "add --resume to continue, or " if work.exists() else ""
         raise RunError(f"{out if out.exists() else work} already exists; {hint}choose another file with --out")

@@ -16,6 +16,7 @@ from dragoman.jobs.translate_corpus import (
     CorpusTranslation,
     Report,
     TranslateRest,
+    check_begun,
     check_lengths,
     check_plain,
     only_best,
@@ -60,8 +61,7 @@ def translate_file(
     if not source.is_file():
         raise InputError(f"there is no file {source}; give the path of a text with one sentence per line")
     folder = folder_of(out)
-    if resume and not folder.exists():
-        raise InputError(f"there is nothing to resume for {out}; remove --resume to start")
+    check_begun(out, folder.exists(), resume=resume)
     translator.check_dictionary(translator.settings)
     corpus = lines_of(source, folder / "translations", to=to)
     count = sum(1 for _ in corpus.pairs())

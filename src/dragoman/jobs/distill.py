@@ -11,7 +11,7 @@ from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.directions import Direction
 from dragoman.data.ledger import record
 from dragoman.data.settings import DataSettings
-from dragoman.errors import RunError, SettingsError
+from dragoman.errors import SettingsError
 from dragoman.inference.checks import lay_over
 from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
@@ -23,6 +23,7 @@ from dragoman.jobs.translate_corpus import (
     Report,
     check_files,
     check_lengths,
+    check_run_to_be,
     count,
     kept_of,
     load_translator,
@@ -34,7 +35,7 @@ from dragoman.jobs.translate_corpus import (
 from dragoman.machine.processes import for_one_process
 from dragoman.metrics.scores import sentence_bleu
 from dragoman.models.capabilities import capabilities_of
-from dragoman.runs.folder import Run, check_new, new_run, open_run
+from dragoman.runs.folder import Run, new_run, open_run
 from dragoman.runs.lock import run_lock
 from dragoman.runs.recipe import Recipe, find_recipe, overridden, tables_of
 from dragoman.settings import merge, parse
@@ -145,7 +146,7 @@ def distill(
     student = student_recipe(recipe, teacher, folder, teaching=chosen, assignments=assignments)
     translator = _translator(teacher, runs, chosen, device=student.training.device)
     with run_lock(folder):
-        _check_folder(folder, resume=resume)
+        check_run_to_be(folder, FOLDER, "translations", resume=resume)
         codecs = (teacher.source, teacher.target)
         new_run(folder, student, codecs, metadata={}).fresh_model()
         check_files((*student.data.dev, *student.data.test), student.data)
@@ -241,14 +242,3 @@ def _sentences(corpus: CorpusSettings, data: DataSettings, direction: Direction)
 def _translations(folder: Path, number: int) -> Path:
     """Return the path of the translations of a training corpus, independent of `data.root`."""
     return folder.absolute() / FOLDER / f"{number}.jsonl"
-
-
-def _check_folder(folder: Path, *, resume: bool) -> None:
-    """Raise RunError for a folder that is not empty, unless a student of this command is there to `resume`."""
-    begun = (folder / FOLDER).exists()
-    if not (begun and resume):
-        check_new(folder, resumable=begun)
-    if begun and not resume:
-        raise RunError(
-            f"{folder} already contains translations for a run; add --resume to continue it, or choose another folder with --out"
-        )

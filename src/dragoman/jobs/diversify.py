@@ -11,11 +11,13 @@ from dragoman.data.corpus import Pair, corpus_files
 from dragoman.data.corpus_settings import CorpusSettings
 from dragoman.data.settings import DataSettings
 from dragoman.errors import InputError, RunError
+from dragoman.inference.checks import refuse_documents
 from dragoman.jobs.checks import check_recipe, check_rerank
 from dragoman.jobs.translate_corpus import (
     CorpusTranslation,
     Report,
     best_translator,
+    check_begun,
     check_files,
     check_lengths,
     count,
@@ -106,8 +108,7 @@ def _check_folder(folder: Path, *, resume: bool) -> None:
         raise RunError(
             f"{folder} already contains translations; add --resume to continue, or choose another folder with --out"
         )
-    if resume and not found:
-        raise InputError(f"there is nothing to resume in {folder}; remove --resume to start")
+    check_begun(folder, bool(found), resume=resume)
 
 
 def _origin(number: int) -> str:
@@ -127,10 +128,7 @@ def _check(runs: Sequence[Run]) -> None:
                 f"{run.folder} translates from {' to '.join(run.languages)} but {runs[0].folder} from "
                 f"{' to '.join(runs[0].languages)}; give runs between the same two languages"
             )
-        if capabilities_of(run.recipe.model).previous:
-            raise InputError(
-                f"{run.folder} reads documents, but corpora are translated sentence by sentence; give another run"
-            )
+        refuse_documents(run.folder, capabilities_of(run.recipe.model), "corpora are translated sentence by sentence")
 
 
 def _corpora(run: Run, number: int, data: DataSettings, *, folder: Path) -> list[CorpusTranslation]:

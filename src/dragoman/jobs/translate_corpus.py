@@ -26,7 +26,7 @@ from dragoman.inference.translator import Translator
 from dragoman.json_files import load_json, parse_json
 from dragoman.machine.processes import for_one_process
 from dragoman.models.capabilities import capabilities_of
-from dragoman.runs.folder import Run
+from dragoman.runs.folder import Run, check_new
 from dragoman.settings import parse
 from dragoman.text.frames import Between
 
@@ -246,6 +246,26 @@ def kept_of(data: DataSettings, corpora: Sequence[CorpusSettings] = ()) -> dict[
         "filters": data.filters.model_dump(mode="json", exclude_defaults=True),
         "corpora": [corpus.model_dump(mode="json", exclude_defaults=True) for corpus in corpora],
     }
+
+
+def check_run_to_be(folder: Path, texts: str, what: str, *, resume: bool) -> None:
+    """Raise RunError for the folder of a new run that is not empty, unless this command has begun in it and may `resume`.
+
+    It began there if the folder has one named `texts`, with `what` it made first.
+    """
+    begun = (folder / texts).exists()
+    if not (begun and resume):
+        check_new(folder, resumable=begun)
+    if begun and not resume:
+        raise RunError(
+            f"{folder} already contains {what} for a run; add --resume to continue it, or choose another folder with --out"
+        )
+
+
+def check_begun(out: Path, begun: bool, *, resume: bool) -> None:
+    """Raise InputError if there is nothing to resume for an output."""
+    if resume and not begun:
+        raise InputError(f"there is nothing to resume for {out}; remove --resume to start")
 
 
 def remember(path: Path, about: dict[str, Any], *, resume: bool) -> None:
