@@ -50,6 +50,10 @@ def test_a_broken_system_is_named_and_what_is_done_is_not_done_again(tmp_path: P
         (["--only", "rnm"], "the arena has no system `rnm`; did you mean `rnn`?"),
         (["--set", "sytems.rnn=1"], "has no setting `sytems`; did you mean `systems`?"),
         (["--set", "systems.rnn.set.model.kind=rmn"], "`model.kind` cannot be `rmn`; did you mean `rnn`?"),
+        (
+            ["--set", "systems.rnn.set.model={kind: transformer, width: 16, heads: 3}"],
+            "the system `rnn`: model.width 16",
+        ),
         (["--set", "base.data.dev=[{text: none.en}]"], "there is no file"),
         (["--set", "base.data.test=[{source: long.en, target: short.vi}]"], "parallel files must match line by line"),
     ],

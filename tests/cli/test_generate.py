@@ -1,9 +1,12 @@
 """`dragoman generate`."""
 
 import json
+from typing import Any
 
 import pytest
 from tests.tiny import Trained, dragoman, refusal
+
+from dragoman.inference.generator import TextGenerator
 
 
 def test_a_text_is_continued(trained: Trained) -> None:
@@ -75,3 +78,17 @@ def test_a_continuation_is_computed_in_the_precision_asked_for(trained: Trained)
 
     plain, rounded = log_prob(), log_prob("--set", "precision=bfloat16")
     assert plain != rounded and abs(plain - rounded) < 1
+
+
+def test_the_length_that_is_asked_for_is_the_limit(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    load, limits = TextGenerator.load, []
+
+    def loaded(*given: Any, **options: Any) -> TextGenerator:
+        found = load(*given, **options)
+        limits.append(found.settings.limit(2))
+        return found
+
+    monkeypatch.setattr(TextGenerator, "load", loaded)
+    for given in (("--length", 70), ("--length", 3), ("--length", 70, "--set", "maximum_extra=5")):
+        assert dragoman("generate", trained("decoder_only"), "I like", *given).code == 0
+    assert limits == [70, 3, 9]

@@ -56,7 +56,11 @@ def test_what_cannot_be_split_is_refused(memory: Path, tmp_path: Path) -> None:
     assert "give two files that match line by line, or .tsv" in refusal("split", memory, tmp_path / "a.en", *out)
     assert "give two files that match line by line, or .tsv" in refusal("split", tmp_path / "a.en", *out)
     (tmp_path / "a.tsv").write_text("one\tun\n", encoding="utf-8")
-    for given in ((memory, "--columns", 0, 1), (tmp_path / "a.tsv", "--columns", 0, -1)):
+    for given in (
+        (memory, "--columns", 0, 1),
+        (tmp_path / "a.tsv", "--columns", 0, -1),
+        (tmp_path / "a.tsv", "--columns", 1, 1),
+    ):
         assert "--columns takes two columns of .tsv files" in refusal("split", *given, *out)
     message = refusal("split", memory, "--from", "en", "--to", "de", *out)
     assert (

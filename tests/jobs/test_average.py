@@ -64,3 +64,9 @@ def test_a_full_disk_leaves_nothing_and_the_folder_that_was_asked_for_is_named(
     ):
         average_run(run, 2, out)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_average_is_not_averaged(trained: Trained, tmp_path: Path) -> None:
+    made = average_run(trained("rnn"), 2, tmp_path / "mean")
+    with pytest.raises(InputError, match=r"mean is an average itself"):
+        average_run(made, 2)

@@ -12,7 +12,8 @@ from tests.tiny import Trained, edited, recipe
 
 from dragoman.data.corpus import read_pairs
 from dragoman.data.corpus_settings import TsvSettings
-from dragoman.errors import InputError, RunError, SettingsError
+from dragoman.errors import DragomanError, InputError, RunError, SettingsError
+from dragoman.inference.translation import Translation
 from dragoman.inference.translator import Translator
 from dragoman.jobs import translate_corpus
 from dragoman.jobs.backtranslate import Backtranslated, BacktranslationSettings, backtranslate, folder_of
@@ -76,8 +77,10 @@ def test_pairs_of_a_low_score_are_left_out_and_others_may_be_chosen_later(
         translated(run, text, out, resume=True, minimum_score=1.0)
 
 
-def test_where_nothing_was_translated_no_share_of_it_is_advised(trained: Trained, text: Path, tmp_path: Path) -> None:
-    text.write_text("\n\n", encoding="utf-8")
+def test_where_nothing_was_translated_no_share_of_it_is_advised(
+    trained: Trained, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Translator, "translate", lambda _, lines, **__: [Translation("", 0.0, 0.0) for _ in lines])
     with pytest.raises(InputError, match=r"no line has a translation; give .* or other text") as found:
         translated(trained("rnn", *BACK), text, tmp_path / "pairs.tsv")
     assert "--" not in str(found.value)
@@ -223,3 +226,11 @@ def test_numbers_that_choose_nothing_are_refused() -> None:
     for score in (nan, inf, -inf):
         with pytest.raises(SettingsError, match=r"`minimum_score` is .* finite"):
             BacktranslationSettings(minimum_score=score)
+
+
+def test_a_text_without_a_sentence_is_refused_and_leaves_nothing(trained: Trained, tmp_path: Path) -> None:
+    for content, words in (("\n \n", "has no line that can be translated"), ("", "contains no sentences")):
+        (tmp_path / "blank").write_text(content, encoding="utf-8")
+        with pytest.raises(DragomanError, match=words):
+            translated(trained("rnn", *BACK), tmp_path / "blank", tmp_path / "out")
+        assert {path.name for path in tmp_path.iterdir()} == {"blank"}

@@ -31,6 +31,7 @@ from dragoman.laws.examples import fresh_model
 from dragoman.layers.mixture import MixtureHead
 from dragoman.models.build import build_model
 from dragoman.models.seq2seq import Vocabularies
+from dragoman.runs.folder import open_run
 from dragoman.runs.recipe import Recipe, load_recipe, shipped
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
@@ -339,3 +340,20 @@ def test_what_is_tied_may_follow_from_the_vocabularies_where_auto_chooses() -> N
     check_tied(load_recipe("own-files", ["model.kind=transformer", "text.joint=false"]))
     check_tied(recipe("transformer", "text.joint=false", "model.tied=target"))
     check_tied(recipe("rnn", "text.joint=false", "model.tied=true"))
+
+
+def test_a_run_to_start_from_in_another_language_is_remarked(trained: Trained) -> None:
+    files = [f"data.{part}=[{{tsv: {part}.tsv}}]" for part in ("train", "dev", "test")]
+    run, whole, model = trained("masked_lm"), trained("transformer"), "model.start_from"
+
+    def said(*assignments: str) -> list[str]:
+        return remarks(recipe("transformer", *files, *assignments))
+
+    own = open_run(run).recipe.data.source
+    assert said(f"{model}.encoder={run}", f"data.source={own}") == said(f"{model}.whole={whole}") == []
+    (sentence,) = said(f"{model}.encoder={run}", "data.source=fr")
+    assert sentence.startswith(f"The source is `fr`, but `{model}.encoder`, {run}, was trained with `{own}` there")
+    (sentence,) = said(f"{model}.whole={whole}", "data.target=fr")
+    assert sentence.startswith("The target is `fr`")
+    (sentence,) = said(f"{model}.decoder={whole}", "data.target=fr", "data.source=de")
+    assert sentence.startswith("The target is `fr`")

@@ -100,3 +100,9 @@ def test_systems_are_compared_by_the_words_of_their_script() -> None:
     assert "|tok:zh|" in found.signature and found.difference > 1 and found.p_value < 0.05
     assert score_difference(bad, good, reference, samples=20).score == pytest.approx(found.difference)
     assert interval(good, [reference], samples=20).score == found.system.score
+
+
+def test_the_interval_of_a_score_does_not_go_below_zero() -> None:
+    hypotheses, references = ["a b c d e", *["x y"] * 9], ["a b c d e", *["p q r s t u v w"] * 9]
+    found = interval(hypotheses, [references], samples=200)
+    assert found.low == 0 < found.score < found.high

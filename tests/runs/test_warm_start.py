@@ -171,7 +171,7 @@ ENCODER, DECODER, WHOLE = (f"model.start_from.{part}=RUN" for part in ("encoder"
             (DECODER,),
             "`model.start_from.decoder`: RUN has no decoder; choose another run, or another part",
         ),
-        ("masked_lm", (WHOLE,), "the weights `head.weight` of RUN do not exist in this model"),
+        ("masked_lm", (WHOLE,), "RUN is of the kind `masked_lm`, so it is no whole `transformer`"),
         ("decoder_only", (ENCODER,), "RUN has no encoder"),
         ("rnn", (ENCODER,), "RUN is of the kind `rnn`, which has no part in common with `transformer`"),
         ("transformer", (ENCODER, WHOLE), "`model.start_from` needs `whole`, or else `encoder`, `decoder` or both"),
@@ -291,3 +291,9 @@ def test_marks_of_terms_that_the_other_vocabulary_lacks_are_refused(trained: Tra
     with pytest.raises(TextError, match=r"no marks of terms.*`text\.glossary`.*start without that run"):
         started(tmp_path, f"model.start_from.whole={run}", "text.glossary.share=0.1")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_language_model_is_no_whole_translator(trained: Trained, tmp_path: Path) -> None:
+    for kind, part in (("masked_lm", "encoder"), ("decoder_only", "decoder")):
+        with pytest.raises(SettingsError, match=rf"is no whole `transformer`; give it as `model\.start_from\.{part}`"):
+            started(tmp_path, f"model.start_from.whole={trained(kind)}")

@@ -70,3 +70,9 @@ def test_padding_is_counted_whatever_id_the_vocabulary_gives_it() -> None:
     totals = RunningTotals()
     totals.add(StepResult(total=1.0, plain=1.0, tokens=5, norm=1.0), [pairs])
     assert (totals.padded, totals.cells) == (3, 16)
+
+
+def test_the_time_left_is_not_known_before_the_first_step_was_timed() -> None:
+    given = {"epochs": 0.1, "share": 0.05, "learning_rate": 0.1}
+    assert RunningTotals().record(Progress(step=1), **given)["seconds_left"] is None
+    assert RunningTotals().record(Progress(step=2, seconds=2.0), **given)["seconds_left"] == pytest.approx(38)

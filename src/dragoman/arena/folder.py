@@ -49,7 +49,12 @@ class Folder:
         self.file(job, ".failed").unlink(missing_ok=True)
 
     def prepare(self, jobs: Iterable[Job]) -> None:
-        """Create the folder. Raises SettingsError if it contains a job with other settings."""
+        """Create the folder. Raises SettingsError if it contains a job with other settings, RunError if it is not an arena's."""
+        found = sorted(path.name for path in self.path.glob("[!.]*"))
+        if found and "jobs" not in found:
+            raise RunError(
+                f"{self.path} contains files that are not an arena's (such as `{found[0]}`); choose another folder with --out"
+            )
         for job in jobs:
             before = _read(self.file(job, ".json"))
             if before is not None and before["planned"] != _planned(job):

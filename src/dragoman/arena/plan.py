@@ -8,7 +8,7 @@ from typing import Any
 from dragoman.arena.settings import BUDGETS, ArenaSettings, SystemSettings
 from dragoman.data.corpus import read_pairs
 from dragoman.errors import SettingsError
-from dragoman.jobs.checks import check_corpora, check_recipe
+from dragoman.jobs.checks import check_corpora, check_recipe, smallest_outline
 from dragoman.models.build import purpose_of
 from dragoman.runs.recipe import Recipe, find_recipe, tables_of, with_auto_sections
 from dragoman.settings import AUTO, merge, nearest, parse
@@ -94,6 +94,18 @@ def make_plan(arena: ArenaSettings) -> Plan:
         _check_ensemble(name, system, recipes)
     jobs = sorted(_jobs(arena, recipes), key=lambda job: (not job.is_trial, arena.seeds.index(job.seed)))
     return Plan(arena, recipes, tuple(jobs))
+
+
+def check_models(plan: Plan) -> None:
+    """Raise SettingsError for a system whose model cannot be built, which would be found out when its turn comes."""
+    for name, recipe in plan.recipes.items():
+        checked = parse(Recipe, recipe)
+        if any(path.startswith(("model.", "text.")) for path in checked.auto):
+            continue
+        try:
+            smallest_outline(checked)
+        except SettingsError as error:
+            raise SettingsError(f"the system `{name}`: {error}") from None
 
 
 def check_data(plan: Plan) -> None:

@@ -175,11 +175,14 @@ def _row(job: Job, folder: Folder, worker: Worker) -> Row:
     if parts:
         numbers |= {key: sum(part[key] for part in parts) for key in COSTS}
         numbers["memory"] = max((part["memory"] for part in parts if part["memory"] is not None), default=None)
-    return Row(job.system, job.seed, "done", numbers, _hypotheses(folder.run(job), numbers["sentences"]))
+    return Row(job.system, job.seed, "done", numbers, _hypotheses(folder.run(job), numbers.get("sentences")))
 
 
-def _hypotheses(folder: Path, sentences: int) -> list[str]:
-    """Read the translations of as many test sentences as were measured. Raises RunError if they are missing or damaged."""
+def _hypotheses(folder: Path, sentences: int | None) -> list[str]:
+    """Read the translations of as many test sentences as were measured, which a damaged result does not say.
+
+    Raises RunError if either is missing or damaged.
+    """
     path = folder / "hypotheses.txt"
     try:
         lines = path.read_text(encoding="utf-8").split("\n")[:-1]

@@ -76,7 +76,7 @@ def compare(
 
     Run the same command to resume."""
     from dragoman.arena.folder import Folder
-    from dragoman.arena.plan import check_data, chosen_jobs, make_plan
+    from dragoman.arena.plan import check_data, check_models, chosen_jobs, make_plan
     from dragoman.arena.reporting import default_folder, write_outcome
     from dragoman.arena.schedule import Worker, crowding
     from dragoman.arena.settings import load_arena
@@ -86,6 +86,7 @@ def compare(
     jobs = chosen_jobs(plan, only or [])
     folder = Folder(out or default_folder(arena, quick=quick))
     if not all(folder.done(job) for job in jobs):
+        check_models(plan)
         check_data(plan)
     folder.prepare(plan.jobs)
     listener = ArenaListener()

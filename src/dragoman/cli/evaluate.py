@@ -13,7 +13,7 @@ from dragoman.cli.files import check_apart, check_languages, previous_sentences,
 from dragoman.cli.loading import choose_languages, load_translator
 from dragoman.cli.options import Device, Documents, Ensemble, JsonObject, Languages, Run, Search
 from dragoman.cli.quality import all_scores, print_scores, score_tables
-from dragoman.errors import number_of
+from dragoman.errors import InputError, number_of
 
 
 def evaluate(
@@ -44,6 +44,8 @@ def evaluate(
     direction = choose_languages(translator, languages)
     check_languages(direction, source, *references, known=translator.directions.languages)
     sources, *sets = read_aligned(source, *references)
+    if not any(map(str.strip, sources)):
+        raise InputError(f"{source} has blank lines alone, so there is nothing to translate; give a test set")
     previous = previous_sentences(translator, source, documents)
     begin = time.monotonic()
     with announced(f"Translating {number_of(len(sources), 'sentence')}"):

@@ -237,8 +237,10 @@ def corpora_of(
     tabbed = [table for table in tables if "tsv" in table]
     if len(tables) != len(files) and (tables or len(files) != 2):
         raise InputError(FORMS_OF_TEXT)
-    if columns is not None and (not tabbed or min(columns) < 0):
-        raise InputError("--columns takes two columns of .tsv files, counted from 0; correct it, or leave it out")
+    if columns is not None and (not tabbed or min(columns) < 0 or len({*columns}) < len(columns)):
+        raise InputError(
+            "--columns takes two columns of .tsv files that differ, counted from 0; correct it, or leave it out"
+        )
     for table in tabbed:
         if columns is not None:
             table["columns"] = columns

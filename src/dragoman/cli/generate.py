@@ -37,7 +37,9 @@ def generate(
     the `line` of --json.
     """
     options = decoding_options(settings, beam=beam, n_best=n_best)
-    options |= ({"method": "sample"} if sampling else {}) | ({} if length is None else {"maximum_length": length})
+    options |= {"method": "sample"} if sampling else {}
+    if length is not None:
+        options = {"maximum_extra": length, **options, "maximum_length": length}
     with announced(f"Loading {run}"):
         from dragoman.inference.generator import TextGenerator
 

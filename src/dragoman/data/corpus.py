@@ -92,7 +92,8 @@ def _read_part(corpus: CorpusSettings, data: DataSettings, report: Report) -> It
         if kept == corpus.first:
             break
     if count == 0:
-        raise CorpusError(f"{name_of(corpus, data)} contains no sentence pairs; give a corpus that does")
+        what = "sentences" if isinstance(corpus, MonolingualSettings) else "sentence pairs"
+        raise CorpusError(f"{name_of(corpus, data)} contains no {what}; give a corpus that does")
 
 
 def first_of_each_direction(pairs: Iterable[Pair], count: int) -> list[Pair]:

@@ -15,6 +15,8 @@ def average_run(folder: Path, last: int, out: Path | None = None) -> Path:
     Raises InputError if fewer than two are kept, RunError if `out` holds anything.
     """
     run = open_run(folder)
+    if "averaged" in run.manifest:
+        raise InputError(f"{folder} is an average itself, which has no checkpoints; give the run that it was made from")
     paths = run.files.kept()[-last:]
     if len(paths) < 2:
         raise InputError(

@@ -111,6 +111,8 @@ def backtranslate(
     _check_new(out, resume=resume)
     framed = between if run.directions.tagged else None
     lines = partial(_lines, run, text, between=framed, bound=translator.models[0].source_positions)
+    if next(lines(summary=FilterSummary()), None) is None:
+        raise InputError(f"{text} has no line that can be translated; give a text with one sentence per line")
     with run_lock(work):
         about = origin([folder], translator, [text]) | kept_of(run.recipe.data) | {"languages": list(between)}
         remember(work / ORIGIN, about, resume=resume)
@@ -177,9 +179,10 @@ def _chosen(scores: list[float], settings: BacktranslationSettings) -> set[int]:
             "no pair is left: no line has a translation; give a run that was trained longer, or other text"
         )
     if not kept:
+        more = "" if settings.keep_best == 1 else "raise --keep-best, "
         raise InputError(
-            f"no pair is left: the highest of {len(scores):,} scores is {max(scores):.2f}; lower --minimum-score, raise "
-            "--keep-best, or give more text"
+            f"no pair is left: the highest of {len(scores):,} scores is {max(scores):.2f}; lower --minimum-score, {more}or give "
+            "more text"
         )
     return kept
 

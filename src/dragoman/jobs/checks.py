@@ -27,6 +27,7 @@ from dragoman.models.capabilities import Capabilities
 from dragoman.models.seq2seq import Vocabularies
 from dragoman.models.transformer import require_one_vocabulary
 from dragoman.models.transformer_settings import EncoderSettings, TransformerSettings
+from dragoman.runs.folder import ORIGINAL, open_run
 from dragoman.runs.recipe import Recipe
 from dragoman.runs.rules import refusals
 from dragoman.settings import Settings
@@ -100,7 +101,10 @@ def check_rerank(recipe: Recipe) -> None:
 
 def remarks(recipe: Settings) -> list[str]:
     """Return warnings about a recipe that can be trained."""
-    abouts = (_about_warmup, _about_schedule, _about_first_weights, _about_positions, _about_languages, _about_dev)
+    abouts = (
+        *(_about_warmup, _about_schedule, _about_first_weights, _about_positions, _about_languages, _about_dev),
+        _about_start,
+    )
     return [remark for about in abouts if (remark := about(recipe))]
 
 
@@ -168,6 +172,27 @@ def _about_dev(recipe: Any) -> str:
     if not data.tagged or not unseen:
         return ""
     return f"No dev corpus has {shortened(unseen)}, so the best weights are chosen without it; add one to `data.dev`."
+
+
+def _about_start(recipe: Any) -> str:
+    """Warn if a run to start from was trained in other languages; those of imported ones are known by other codes."""
+    start = recipe.model.start_from
+    for part, folder in ({} if start is None else start.runs).items():
+        if not (folder / "manifest.json").exists():
+            continue  # as is said where it is opened
+        run = open_run(folder)
+        if ORIGINAL in run.manifest:
+            continue
+        for side, name in enumerate(("source", "target")):
+            learned, needed = ({one[side] for one in ways.trained} for ways in (run.directions, recipe.data.directions))
+            unknown = [f"`{language}`" for language in sorted(needed - learned)]
+            if unknown and part in ("whole", ("encoder", "decoder")[side]):
+                return (
+                    f"The {name} is {', '.join(unknown)}, but `model.start_from.{part}`, {folder}, was trained with "
+                    f"{', '.join(f'`{language}`' for language in sorted(learned))} there: neither its vocabulary nor its weights "
+                    "know that language."
+                )
+    return ""
 
 
 def check_machine(recipe: Settings, device: torch.device, processes: int = 1) -> None:

@@ -1,7 +1,7 @@
 """Statistical significance of differences: confidence intervals and paired tests by sacreBLEU."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Literal
 
@@ -76,10 +76,11 @@ def compare(
 def interval(
     hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, metric: Metric = "bleu", samples: int = 1000
 ) -> Estimate:
-    """Return the score of one output with its 95% bootstrap confidence interval."""
+    """Return the score of one output with its 95% bootstrap confidence interval, which does not go below 0."""
     check_counts(hypotheses, references)
     tested = _paired([hypotheses], references, metric=_metric(metric, references), test="bootstrap", samples=samples)
-    return _estimate(tested.results[0])
+    found = _estimate(tested.results[0])
+    return replace(found, low=max(found.low, 0.0))
 
 
 def score_difference(

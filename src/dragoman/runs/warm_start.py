@@ -192,6 +192,12 @@ def _check_settings(own: ModelSettings, other: Run, part: str) -> None:
             f"`model.start_from.{part}`: {other.folder} is of the kind `{given.kind}`, which has no part in common with "
             f"`{own.kind}`; choose a run of another kind"
         )
+    if part == "whole" and purpose_of(own) != purpose_of(given):
+        other_part = "encoder" if purpose_of(given) == "fill" else "decoder"
+        raise SettingsError(
+            f"`model.start_from.whole`: {other.folder} is of the kind `{given.kind}`, so it is no whole `{own.kind}`; give it as "
+            f"`model.start_from.{other_part}`"
+        )
     free = FREE - {"max_positions"} if isinstance(own, BlockSettings) and own.bound is not None else FREE
     for name in type(own).model_fields:
         if name in free | NOT_IN_PART[part] or name not in type(given).model_fields:

@@ -117,5 +117,5 @@ class RunningTotals:
             "tokens_per_second": self.tokens / passed,
             "padding": self.padded / max(self.cells, 1),
             "share": share,
-            "seconds_left": progress.seconds * (1 - share) / share if share > 0.001 else None,
+            "seconds_left": progress.seconds * (1 - share) / share if share > 0.001 and progress.seconds else None,
         }
