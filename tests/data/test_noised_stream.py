@@ -104,3 +104,9 @@ def test_a_source_that_masks_would_make_too_long_stays_as_it_is(noisy: Any) -> N
     for source, target in kept.elements():
         if source[0] == tag and target in longest:
             assert len([one for one in source if one not in (PAD, EOS)]) <= bound - 1 or source == plain[target]
+
+
+def test_noised_sources_keep_the_targets_that_were_drawn(noisy: Any, pool: str) -> None:
+    noised, quiet = (sentences(epoch(noisy(noise))) for noise in (0.35, 0.0))
+    assert noised != quiet
+    assert Counter(target for _, target in noised.elements()) == Counter(target for _, target in quiet.elements())

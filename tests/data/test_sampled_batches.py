@@ -1,6 +1,7 @@
 """Batches of texts that are segmented at random."""
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -35,3 +36,36 @@ def test_a_side_that_is_not_sampled_stays_as_it_is(store: Store, codecs: tuple[C
     usual = Counter(tuple(store.pair(at)[1].tolist()) for at in range(len(store)))
     plain, sampled = (Counter(targets(store, codecs, Variation(0.3, rate))) for rate in (0.0, 0.3))
     assert plain == usual != sampled
+
+
+def test_a_text_that_would_be_too_long_in_smaller_pieces_is_segmented_as_usual(
+    store: Store, codecs: tuple[Codec, Codec]
+) -> None:
+    bounds = tuple(int(lengths.max()) for lengths in (store.source_lengths, store.target_lengths))
+    longest = [0, 0]
+    stream = BatchStream(store, codecs, 400, seed=1, variation=Variation(0.9, 0.9), bounds=bounds)
+    while stream.position["epoch"] == 0:
+        batch = next(stream)
+        sides = batch.source.mask.sum(1) - 1, batch.target.mask.sum(1) - 2  # without BOS and EOS
+        longest = [max(most, int(lengths.max())) for most, lengths in zip(longest, sides, strict=True)]
+    stream.close()
+    assert tuple(longest) == bounds
+
+
+@pytest.mark.parametrize(("bounds", "most"), [((None, None), (49, 49)), ((30, 200), (30, 49))])
+def test_joined_pairs_fit_into_a_batch_with_their_end(
+    bounds: tuple[int | None, int | None],
+    most: tuple[int, int],
+    store: Store,
+    codecs: tuple[Codec, Codec],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limits, couples = [], module.couples
+
+    def watched(*given: Any, **named: Any) -> Any:
+        limits.append(named["most"])
+        return couples(*given, **named)
+
+    monkeypatch.setattr(module, "couples", watched)
+    BatchStream(store, codecs, 50, seed=1, variation=Variation(joined=0.5), bounds=bounds).close()
+    assert set(limits) == {most}

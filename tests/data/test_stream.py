@@ -350,16 +350,16 @@ def test_sampling_may_be_of_one_side_and_end(make: Any) -> None:
     assert first != usual and second == usual
 
 
-@pytest.mark.parametrize("sampling", [0.0, 0.5])
+@pytest.mark.parametrize("rates", [(0.0, 0.0), (0.5, 0.5), (0.5, 0.0)])
 def test_a_tag_stays_before_its_source_however_that_is_segmented(
-    sampling: float, data: DataSettings, tmp_path: Path, make: Any
+    rates: tuple[float, float], data: DataSettings, tmp_path: Path, make: Any
 ) -> None:
     corpora = [data.train[0].model_copy(update={"first": 40, "tagged": tagged}) for tagged in (True, False)]
     lines = [(pair.source, pair.target) for pair in read_pairs(data.train[0], data)]
     codecs = learn_codecs(SentencePieceSettings(size=80), lambda: lines, [SYNTHETIC])
     (tag,) = codecs[0].special.tags
     store, _ = build_store(tmp_path, data, corpora, codecs=codecs)
-    stream = BatchStream(store, codecs, 400, seed=1, variation=Variation(sampling, sampling))
+    stream = BatchStream(store, codecs, 400, seed=1, variation=Variation(*rates))
     rows = [row for batch in epoch(stream) for row in batch.source.ids.tolist()]
     stream.close()
     assert sum(row[0] == tag for row in rows) == 40 == sum(tag not in row for row in rows)

@@ -276,6 +276,7 @@ def test_a_head_is_guided_where_words_can_be_linked_and_time_is_short() -> None:
 
     assert guided().links == "learned" and not guided().shift
     assert guided(linkable=False) is None and guided(seen=1e9) is None
+    assert guided(seen=1e9, seen_by_reference=3e7) is not None and guided(seen=3e7, seen_by_reference=1e9) is None
     assert guided(layers=1).layer == 1 < guided(layers=6).layer
     short = {"seen": RECURRENT_TOKENS, "timed": True}
     assert guided(**short).weight > guided().weight == guided(**short, tokens=2 * LITTLE_TEXT).weight

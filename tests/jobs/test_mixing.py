@@ -11,6 +11,7 @@ from tests.tiny import Trained
 
 from dragoman.data.corpus import Pair
 from dragoman.errors import InputError, RunError
+from dragoman.jobs import mixing
 from dragoman.jobs.mixing import General, Mixer, Mixture, draw, general_of, in_folder, measured, pairs_of, section
 from dragoman.runs.folder import open_run
 
@@ -183,3 +184,34 @@ def test_every_pair_may_be_drawn_and_none_twice() -> None:
     some = draw(pairs, 30)
     assert len(set(some)) == 30 and some == sorted(some, key=lambda pair: int(pair.source))
     assert int(some[-1].source) > 60
+
+
+def test_a_domain_is_repeated_until_it_is_enough_and_general_pairs_until_they_have_their_share(
+    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mixing, "ENOUGH", 100)
+    mixture, _ = mixed(trained, tmp_path, 0.9)
+    domain, general = mixture.data["train"]
+    assert domain["repeat"] == 2 and general["repeat"] > 1
+    wanted, found = 40 * 2 * 9, len(rows(general["jsonl"]))
+    assert abs(found * general["repeat"] - wanted) <= found / 2
+
+
+def test_large_texts_are_drawn_from(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, most in (("TRANSLATED", 10), ("DEV", 5), ("TEST", 3)):
+        monkeypatch.setattr(mixing, name, most)
+    mixture, (translation,) = mixed(trained, tmp_path, 0.1, train=None, held=None)
+    assert len(list(translation.pairs())) == 10 and mixture.data["train"][1]["repeat"] == 2  # 22 are wanted
+    assert len(rows(mixture.data["dev"][0]["jsonl"])) == 5
+    assert len(rows(tmp_path / "mixed" / "domain-test-1.jsonl")) == 3
+
+
+def test_tokens_are_counted_in_the_first_pairs(
+    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, folder = open_run(trained("transformer")), texts(tmp_path / "domain", train=2)
+    (folder / "train.en").write_text("I see.\n" + "I see cats. " * 9 + "\n", encoding="utf-8")
+    both = measured(run, in_folder(run, folder))
+    monkeypatch.setattr(mixing, "TEST", 1)
+    one = measured(run, in_folder(run, folder))
+    assert both[0] == one[0] == 2 and one[1] < both[1]
