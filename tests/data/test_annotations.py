@@ -140,7 +140,8 @@ def annotating(marked: tuple[Store, tuple[Codec, Codec]]) -> Iterator[Any]:
     made: list[BatchStream] = []
 
     def stream(share: float, tokens: int = 400, **more: Any) -> BatchStream:
-        variation = Variation(more.pop("sampling", 0.0), annotated=share, joined=more.pop("joined", 0.0))
+        rates = more.pop("sampling", 0.0), more.pop("sampling_target", 0.0)
+        variation = Variation(*rates, annotated=share, joined=more.pop("joined", 0.0))
         made.append(BatchStream(*marked, tokens, seed=1, variation=variation, **more))
         return made[-1]
 
@@ -240,3 +241,11 @@ def test_annotated_sources_fit_into_the_model(annotating: Any, marked: tuple[Sto
     found = epoch(annotating(1.0, bounds=(bound, None)))
     assert max(batch.source.ids.shape[1] for batch in found) <= bound + 1
     assert any(marked[1][0].marks[0] in batch.source.ids for batch in found)
+
+
+def test_annotated_sources_keep_the_targets_that_were_drawn(annotating: Any) -> None:
+    usual, drawn, annotated = (
+        Counter(target for _, target in sentences(epoch(annotating(share, sampling_target=rate))).elements())
+        for share, rate in ((0.0, 0.0), (0.0, 0.4), (0.7, 0.4))
+    )
+    assert annotated == drawn != usual
