@@ -90,6 +90,8 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(RunError, match=r"not an arena's \(such as `manifest\.json`\).*--out"):
+    with pytest.raises(RunError, match=r"holds something else, whose `manifest\.json`.*--out"):
         Folder(tmp_path).prepare(jobs_of().values())
     assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
+    (tmp_path / "manifest.json").rename(tmp_path / "arena.yaml")
+    Folder(tmp_path).prepare(jobs_of().values())

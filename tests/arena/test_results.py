@@ -93,6 +93,14 @@ def test_translations_that_are_missing_or_damaged_are_refused(tmp_path, damaged)
     assert len(collect(worker.plan, worker.folder, worker).rows[0].hypotheses) == 12
 
 
+def test_a_result_that_lacks_numbers_is_refused(tmp_path):
+    worker = worker_of(arena("seeds=[1]"), tmp_path)
+    do_all(worker, ["rnn/seed-1"])
+    (worker.folder.run("rnn/seed-1") / "result.json").write_text('{"bleu": 3.5}', encoding="utf-8")
+    with pytest.raises(RunError, match=r"seed-1/result\.json is damaged; remove it"):
+        collect(worker.plan, worker.folder, worker)
+
+
 def test_a_system_with_pieces_of_its_own_says_so():
     from dragoman.arena.plan import make_plan
     from dragoman.arena.results import _notes

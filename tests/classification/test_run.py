@@ -13,6 +13,7 @@ from tests.tiny import Trained
 from dragoman.classification.fitting import fit_classifier
 from dragoman.classification.run import open_classifier_run
 from dragoman.errors import RunError
+from dragoman.runs.folder import read_manifest
 from dragoman.settings import read_yaml
 
 CPU = torch.device("cpu")
@@ -78,3 +79,4 @@ def test_a_run_whose_recipe_still_has_settings_of_translators_is_opened_and_resu
     assert open_classifier_run(tmp_path / "run").recipe == recipe
     longer = small_recipe(tmp_path, "training.steps=3", "training.phases=[{after: 0.5, learning_rate: 0.001}]")
     assert fit_classifier(longer, tmp_path / "run", resume=True).step == 3
+    assert read_manifest(tmp_path / "run")["resumed"][-1]["training"]["steps"] == [2, 3]

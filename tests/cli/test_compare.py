@@ -54,6 +54,7 @@ def test_a_broken_system_is_named_and_what_is_done_is_not_done_again(tmp_path: P
             ["--set", "systems.rnn.set.model={kind: transformer, width: 16, heads: 3}"],
             "the system `rnn`: model.width 16",
         ),
+        (["--set", "systems.rnn.set.model.start_from.whole=none"], "the system `rnn`: there is no run folder none"),
         (["--set", "base.data.dev=[{text: none.en}]"], "there is no file"),
         (["--set", "base.data.test=[{source: long.en, target: short.vi}]"], "parallel files must match line by line"),
     ],

@@ -110,4 +110,4 @@ def test_the_terms_of_a_glossary_are_counted(trained: Trained, source, target, t
 
 def test_a_test_set_of_blank_lines_is_refused(trained: Trained, tmp_path: Path):
     (tmp_path / "blank").write_text("\n \n", encoding="utf-8")
-    assert "has blank lines alone" in refusal("evaluate", trained("rnn"), tmp_path / "blank", tmp_path / "blank")
+    assert "contains only blank lines" in refusal("evaluate", trained("rnn"), tmp_path / "blank", tmp_path / "blank")

@@ -72,7 +72,7 @@ def test_a_second_ctrl_c_says_what_is_lost(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(console.ConsoleListener, "progress", interrupt)
     found = dragoman("train", recipe_file(tmp_path, "rnn"), "--out", tmp_path / "run")
     assert (found.code, found.output) == (130, "")
-    assert "without saving the last steps" in found.errors.splitlines()[-1] and "--resume" in found.errors
+    assert "what was not saved is lost" in found.errors.splitlines()[-1] and "--resume" in found.errors
 
 
 def test_nothing_can_be_resumed_where_nothing_is(tmp_path: Path):

@@ -309,7 +309,7 @@ def test_an_adaptation_is_resumed_with_the_time_that_it_had(
         stopped.setattr(Mixer, "mix", interrupted)
         adapt(base, domain, out, settings=few(minutes=7.0))
     adapt(base, domain, out, settings=few(), resume=True)
-    assert open_run(out).recipe.training.minutes == 7
+    assert open_run(out).recipe.training.minutes == 7 and "minutes" not in read_manifest(out)["adapted"]
     fit(load_recipe(out / "recipe.yaml", ["training.minutes=9"]), out, resume=True)
     adapt(base, domain, out, settings=few(), resume=True)
     assert open_run(out).recipe.training.minutes == 9

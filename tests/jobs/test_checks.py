@@ -159,8 +159,11 @@ def test_a_recipe_that_cannot_be_reranked_is_refused(trained: Trained, tmp_path:
 def test_a_warmup_that_is_longer_than_the_training_is_remarked() -> None:
     (sentence,) = remarks(recipe("rnn", "training.warmup=20"))
     assert "`training.warmup` is 20" in sentence and "`training.steps`" in sentence
-    assert "reaches its peak only in the last step" in sentence
-    assert "never reaches its peak" in remarks(recipe("rnn", "training.warmup=21"))[0]
+    assert sentence.endswith("and `training.steps` gives 20.")
+    phases = ("training.steps=21", "training.phases=[{after: 0.5}]")
+    assert remarks(recipe("rnn", "training.warmup=10", *phases)) == []
+    (sentence,) = remarks(recipe("rnn", "training.warmup=11", *phases))
+    assert sentence.endswith("gives 11 before the first of `training.phases`.")
     assert remarks(recipe("rnn", "training.warmup=19")) == []
     assert remarks(recipe("rnn", "training.warmup=10", "training.phases=[{after: 0.5}]"))
 
@@ -352,7 +355,8 @@ def test_a_run_to_start_from_in_another_language_is_remarked(trained: Trained) -
     own = open_run(run).recipe.data.source
     assert said(f"{model}.encoder={run}", f"data.source={own}") == said(f"{model}.whole={whole}") == []
     (sentence,) = said(f"{model}.encoder={run}", "data.source=fr")
-    assert sentence.startswith(f"The source is `fr`, but `{model}.encoder`, {run}, was trained with `{own}` there")
+    assert sentence.startswith(f"The source is `fr`, but `{model}.encoder`, {run}, was trained with `{own}`: ")
+    assert said(f"{model}.whole={whole}", "data.source=vi", "data.target=en") == []  # they share a vocabulary
     (sentence,) = said(f"{model}.whole={whole}", "data.target=fr")
     assert sentence.startswith("The target is `fr`")
     (sentence,) = said(f"{model}.decoder={whole}", "data.target=fr", "data.source=de")

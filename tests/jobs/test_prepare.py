@@ -93,6 +93,7 @@ def test_what_resuming_changes_is_written_down(tmp_path: Path) -> None:
     [
         ("training.steps=1", r"`training\.steps` is 1, but .*run has been trained to its end with 2;"),
         ("training.tokens=3", r"`training\.tokens` is 3, but .* with \d+;"),
+        ("training.epochs=1e-4", r"`training\.epochs` is 0\.0001, but .* with 0\.\d+;"),
         ("training.minutes=1e-9", r"`training\.minutes` is 1e-09, but"),
     ],
 )

@@ -280,7 +280,7 @@ def test_noised_text_needs_a_tag_that_the_other_vocabulary_may_lack(trained: Tra
     corpora = f"data.train=[{{phrasebook: train, pairs: 300}}, {{text: {tmp_path / 'news'}, noised: true}}]"
     with pytest.raises(
         TextError,
-        match=rf"`model\.start_from` names {run}, .*no tag of noised sources.*`noised: true`.*start without that run",
+        match=rf"the vocabulary of {run} does not suit .*no tag of noised sources.*`noised: true`.*start without that run",
     ):
         started(tmp_path, f"model.start_from.whole={run}", corpora)
     assert not (tmp_path / "run").exists()
@@ -293,7 +293,17 @@ def test_marks_of_terms_that_the_other_vocabulary_lacks_are_refused(trained: Tra
     assert not (tmp_path / "run").exists()
 
 
-def test_a_language_model_is_no_whole_translator(trained: Trained, tmp_path: Path) -> None:
-    for kind, part in (("masked_lm", "encoder"), ("decoder_only", "decoder")):
-        with pytest.raises(SettingsError, match=rf"is no whole `transformer`; give it as `model\.start_from\.{part}`"):
-            started(tmp_path, f"model.start_from.whole={trained(kind)}")
+@pytest.mark.parametrize(
+    ("own", "kind", "advice"),
+    [
+        ("transformer", "masked_lm", r"give it as `model\.start_from\.encoder`"),
+        ("transformer", "decoder_only", r"give it as `model\.start_from\.decoder`"),
+        ("masked_lm", "transformer", r"give it as `model\.start_from\.encoder`"),
+        ("decoder_only", "transformer", "choose a run of another kind"),
+    ],
+)
+def test_a_whole_model_for_another_purpose_is_refused(
+    own: str, kind: str, advice: str, trained: Trained, tmp_path: Path
+) -> None:
+    with pytest.raises(SettingsError, match=rf"is of the kind `{kind}`, so it is no whole `{own}`; {advice}"):
+        started(tmp_path, f"model.start_from.whole={trained(kind)}", model=own)

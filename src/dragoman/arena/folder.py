@@ -11,6 +11,9 @@ from dragoman.atomic import write_text
 from dragoman.errors import RunError, SettingsError
 from dragoman.json_files import load_json, parse_json
 
+WRITTEN = ("manifest.json", "runs", "table.csv", "table.html", "table.md")
+"""What is written into the folder of an arena besides the state of the work."""
+
 
 @dataclass(frozen=True)
 class Folder:
@@ -50,10 +53,10 @@ class Folder:
 
     def prepare(self, jobs: Iterable[Job]) -> None:
         """Create the folder. Raises SettingsError if it contains a job with other settings, RunError if it is not an arena's."""
-        found = sorted(path.name for path in self.path.glob("[!.]*"))
-        if found and "jobs" not in found:
+        other = [name for name in WRITTEN if (self.path / name).exists()]
+        if other and not (self.path / "jobs").exists():
             raise RunError(
-                f"{self.path} contains files that are not an arena's (such as `{found[0]}`); choose another folder with --out"
+                f"{self.path} holds something else, whose `{other[0]}` would be replaced; choose another folder with --out"
             )
         for job in jobs:
             before = _read(self.file(job, ".json"))

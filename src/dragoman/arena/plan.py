@@ -1,15 +1,17 @@
 """From an arena to its jobs: the recipe of every system, and the dependencies between jobs."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
 from dragoman.arena.settings import BUDGETS, ArenaSettings, SystemSettings
 from dragoman.data.corpus import read_pairs
-from dragoman.errors import SettingsError
-from dragoman.jobs.checks import check_corpora, check_recipe, smallest_outline
+from dragoman.errors import DragomanError, SettingsError
+from dragoman.jobs.checks import check_corpora, check_recipe, check_tied, smallest_outline
 from dragoman.models.build import purpose_of
+from dragoman.runs.folder import open_run
 from dragoman.runs.recipe import Recipe, find_recipe, tables_of, with_auto_sections
 from dragoman.settings import AUTO, merge, nearest, parse
 
@@ -97,14 +99,20 @@ def make_plan(arena: ArenaSettings) -> Plan:
 
 
 def check_models(plan: Plan) -> None:
-    """Raise SettingsError for a system whose model cannot be built, which would be found out when its turn comes."""
+    """Raise SettingsError for a system whose model cannot be built, which would be found out when its turn comes.
+
+    One that is too large for this machine is found out then: it may be trained on another.
+    """
     for name, recipe in plan.recipes.items():
         checked = parse(Recipe, recipe)
-        if any(path.startswith(("model.", "text.")) for path in checked.auto):
-            continue
         try:
-            smallest_outline(checked)
-        except SettingsError as error:
+            for folder in {} if checked.model.start_from is None else checked.model.start_from.runs.values():
+                open_run(folder)
+            check_tied(checked)
+            if not any(path.startswith(("model.", "text.")) for path in checked.auto):
+                with suppress(RuntimeError, OverflowError):
+                    smallest_outline(checked)
+        except DragomanError as error:
             raise SettingsError(f"the system `{name}`: {error}") from None
 
 

@@ -23,6 +23,9 @@ NORMAL = 1.96
 COSTS = ("parameters", "flops", "flops_by_rule", "tokens", "seconds")
 """Numbers that are summed over the members of an ensemble."""
 
+MEASURED = ("bleu", "bleu_low", "bleu_high", "chrf", "sentences")
+"""Numbers of every result."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -171,18 +174,29 @@ def _row(job: Job, folder: Folder, worker: Worker) -> Row:
     numbers = folder.result(job)
     if numbers is None:
         return Row(job.system, job.seed, _status(job, folder, worker))
-    parts = [found for member in job.members if (found := folder.result(member)) is not None]
+    _complete(numbers, folder.run(job), *MEASURED, *(() if job.members else COSTS))
+    parts = [
+        _complete(found, folder.run(member), *COSTS, "memory")
+        for member in job.members
+        if (found := folder.result(member)) is not None
+    ]
     if parts:
         numbers |= {key: sum(part[key] for part in parts) for key in COSTS}
         numbers["memory"] = max((part["memory"] for part in parts if part["memory"] is not None), default=None)
-    return Row(job.system, job.seed, "done", numbers, _hypotheses(folder.run(job), numbers.get("sentences")))
+    return Row(job.system, job.seed, "done", numbers, _hypotheses(folder.run(job), numbers["sentences"]))
 
 
-def _hypotheses(folder: Path, sentences: int | None) -> list[str]:
-    """Read the translations of as many test sentences as were measured, which a damaged result does not say.
+def _complete(found: dict[str, Any], folder: Path, *names: str) -> dict[str, Any]:
+    """Return a result. Raises RunError if it lacks one of these numbers."""
+    if not all(name in found for name in names):
+        raise RunError(
+            f"{folder / 'result.json'} is damaged; remove it, and run the same command, which measures it again"
+        )
+    return found
 
-    Raises RunError if either is missing or damaged.
-    """
+
+def _hypotheses(folder: Path, sentences: int) -> list[str]:
+    """Read the translations of as many test sentences as were measured. Raises RunError if they are missing or damaged."""
     path = folder / "hypotheses.txt"
     try:
         lines = path.read_text(encoding="utf-8").split("\n")[:-1]

@@ -40,7 +40,7 @@ from dragoman.text.codec import Codec, learn_codec
 from dragoman.training.contracts import Listener, Objective
 from dragoman.training.progress import Progress
 from dragoman.training.reports import Silent
-from dragoman.training.resuming import check_same_files, check_same_recipe
+from dragoman.training.resuming import check_same_files, check_same_recipe, with_changes
 from dragoman.training.selection import check_learned
 from dragoman.training.session import train_for_a_session
 from dragoman.training.settings import OptimisationSettings
@@ -199,4 +199,5 @@ def _reopened(recipe: ClassifierRecipe, folder: Path) -> ClassifierRun:
     check_same_recipe(folder, run.recipe.model_dump(mode="json"), recipe.model_dump(mode="json"))
     now, moved = _checksums(recipe), zip(map(str, _files(run.recipe)), map(str, _files(recipe)), strict=True)
     check_same_files(folder, run.manifest.get("data", {}), now, moved=list(moved))
-    return replace(run, recipe=recipe, manifest={**run.manifest, "data": now})
+    resumed = with_changes(run.manifest, run.files, run.recipe.training, now=recipe.training)
+    return replace(run, recipe=recipe, manifest={**run.manifest, "data": now, **resumed})

@@ -66,6 +66,7 @@ def adapt(
     """
     with announced(f"Loading {run}"):
         from dragoman.jobs.adapt import AdaptationSettings, adapt
+        from dragoman.jobs.mixing import FOLDER
         from dragoman.jobs.verdict import judge
 
     assignments = [*(settings or []), *([f"training.device={device}"] if device is not None else [])]
@@ -76,6 +77,7 @@ def adapt(
         ),
         out,
         resume,
+        texts=FOLDER,
     )
     note(f"Done: {progress.step:,} steps in {clock(progress.seconds)}. Translating test sets with both runs.")
     note(str(judge(out, device=device or "auto")))

@@ -33,9 +33,7 @@ TRANSLATIONS_SAVED = (
 
 NOTHING_WRITTEN = "Stopped before training began, so there is no run yet."
 """What is said when training is interrupted while it is prepared."""
-STOPPED_AT_ONCE = (
-    "Stopped without saving the last steps. Run the same command with --resume to continue from the last save."
-)
+STOPPED_AT_ONCE = "Stopped at once: what was not saved is lost. Run the same command with --resume to continue."
 """What is said when training is interrupted and nothing is saved."""
 
 
@@ -104,11 +102,13 @@ class ConsoleListener:
         self.display.close()
 
 
-def watch_training(fit: Callable[[ConsoleListener], "Progress"], folder: Path, resume: bool) -> "Progress":
+def watch_training(
+    fit: Callable[[ConsoleListener], "Progress"], folder: Path, resume: bool, *, texts: str | None = None
+) -> "Progress":
     """Train and show the progress. InputError if there is nothing to resume.
 
     Training that a signal stopped ends the command with 128 and the number of the signal, as shells count: 130 for Ctrl-C. Where
-    one stopped it before the first step, or a second one at once, that is said.
+    one stopped it before the first step, or a second one at once, that is said. `texts` is where the run keeps translations.
     """
     if resume and not folder.exists():
         raise InputError(f"there is no run {folder} to resume; remove --resume to start it")
@@ -117,8 +117,10 @@ def watch_training(fit: Callable[[ConsoleListener], "Progress"], folder: Path, r
         progress = fit(listener)
     except KeyboardInterrupt:
         listener.close()
-        begun = (folder / "manifest.json").exists()
-        note(STOPPED_AT_ONCE if begun else NOTHING_WRITTEN)
+        if is_first():
+            begun = (folder / "manifest.json").exists()
+            translated = texts is not None and (folder / texts).exists()
+            note(STOPPED_AT_ONCE if begun else TRANSLATIONS_SAVED if translated else NOTHING_WRITTEN)
         raise
     finally:
         listener.close()
@@ -130,18 +132,19 @@ def watch_training(fit: Callable[[ConsoleListener], "Progress"], folder: Path, r
 
 
 def watch_translation_and_training(
-    fit: Callable[[ConsoleListener, Callable[["TranslationProgress"], None]], "Progress"], folder: Path, resume: bool
+    fit: Callable[[ConsoleListener, Callable[["TranslationProgress"], None]], "Progress"],
+    folder: Path,
+    resume: bool,
+    *,
+    texts: str,
 ) -> "Progress":
     """Do what `watch_training` does for a job that translates a corpus before it trains, and reports the progress of both."""
-    try:
-        return watch_training(
-            lambda listener: fit(listener, lambda translated: show_translation(listener.display, translated)),
-            folder,
-            resume,
-        )
-    except KeyboardInterrupt:
-        note(TRANSLATIONS_SAVED)
-        raise
+    return watch_training(
+        lambda listener: fit(listener, lambda translated: show_translation(listener.display, translated)),
+        folder,
+        resume,
+        texts=texts,
+    )
 
 
 def progress_text(record: Mapping[str, Any]) -> str:

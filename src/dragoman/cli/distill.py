@@ -47,7 +47,7 @@ def distill(
     It learns from the teacher's translations of the teacher's own training corpus (sequence-level knowledge distillation).
     Vocabularies and data are the teacher's. Ctrl-C saves at any time; --resume continues from there.
     """
-    from dragoman.jobs.distill import DistillationSettings, distill
+    from dragoman.jobs.distill import FOLDER, DistillationSettings, distill
     from dragoman.runs.recipe import load_recipe
     from dragoman.settings import override
 
@@ -67,6 +67,7 @@ def distill(
         ),
         out,
         resume,
+        texts=FOLDER,
     )
     use = use_of("translate", out, len(load_recipe(out / "recipe.yaml").data.directions.targets))
     note(f"Done: {progress.step:,} steps in {clock(progress.seconds)}. Translate with: {use}")

@@ -45,7 +45,7 @@ def evaluate(
     check_languages(direction, source, *references, known=translator.directions.languages)
     sources, *sets = read_aligned(source, *references)
     if not any(map(str.strip, sources)):
-        raise InputError(f"{source} has blank lines alone, so there is nothing to translate; give a test set")
+        raise InputError(f"{source} contains only blank lines, so there is nothing to translate; give a test set")
     previous = previous_sentences(translator, source, documents)
     begin = time.monotonic()
     with announced(f"Translating {number_of(len(sources), 'sentence')}"):

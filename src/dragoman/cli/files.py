@@ -239,7 +239,7 @@ def corpora_of(
         raise InputError(FORMS_OF_TEXT)
     if columns is not None and (not tabbed or min(columns) < 0 or len({*columns}) < len(columns)):
         raise InputError(
-            "--columns takes two columns of .tsv files that differ, counted from 0; correct it, or leave it out"
+            "--columns takes two columns of .tsv files, counted from 0 and not the same; correct it, or leave it out"
         )
     for table in tabbed:
         if columns is not None:

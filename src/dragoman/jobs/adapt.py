@@ -135,13 +135,13 @@ def adapt(
         _check_model(out, first, base)
         place, begun = out / FOLDER, resume and (out / "manifest.json").exists()
         read = [*files_of(domain, "train", "dev", "test"), *general.files]
-        about = _origin(base, read, chosen.method, share=share) | {"minutes": chosen.minutes}
-        remember(place / ORIGIN, about, resume=resume)
+        about = _origin(base, read, chosen.method, share=share)
+        remember(place / ORIGIN, about | {"minutes": first.training.minutes}, resume=resume)
         record(out, [place / ORIGIN])
         if mixture is None:
             if (unknown := remark(base, pairs_of(domain, "train"), corpus_files(domain.train[0], domain))) is not None:
                 listener.say(unknown)
-            translate = partial(_translate, base, device=first.training.device, listener=listener, report=report)
+            translate = partial(_translate, base, out, device=first.training.device, listener=listener, report=report)
             mixture = _mixed(Mixer(base, place, share, size), domain, general, translate=translate, say=listener.say)
         recipe = adapted_recipe(base, mixture, chosen)
     progress = fit(recipe, out, resume=begun, listener=listener, about={"adapted": about})
@@ -335,15 +335,21 @@ def _origin(base: Run, paths: Sequence[Path], method: MethodName, *, share: floa
 
 
 def _translate(
-    base: Run, corpora: Sequence[CorpusTranslation], *, device: str, listener: Listener, report: Report | None
+    base: Run,
+    out: Path,
+    corpora: Sequence[CorpusTranslation],
+    *,
+    device: str,
+    listener: Listener,
+    report: Report | None,
 ) -> None:
-    """Let the base translate sentences of the domain, and record the files."""
+    """Let the base translate sentences of the domain, and record the files in the new run `out`."""
     translator = best_translator(base, device=device, command="adapt")
     check_lengths(translator, corpora)
     translate_corpora(translator, corpora, partial(_if_usable, base), report=report)
     for corpus in corpora:
         listener.say(count(corpus.path))
-        record(corpus.path.parent.parent, [corpus.path])
+        record(out, [corpus.path])
 
 
 def _if_usable(base: Run, best: Translation, pair: Pair) -> list[Translation]:

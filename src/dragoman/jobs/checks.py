@@ -5,6 +5,7 @@
 diagnose a training.
 """
 
+import math
 import os
 from importlib.util import find_spec
 from itertools import chain
@@ -109,14 +110,17 @@ def remarks(recipe: Settings) -> list[str]:
 
 
 def _about_warmup(recipe: Settings) -> str:
-    """Warn if the learning rate reaches its peak only in the last step, or never."""
+    """Warn if the learning rate does nothing but warm up."""
     training = _training(recipe)
-    first = training.phases[0].after if training.phases else 1.0
-    if training.steps is None or training.warmup < training.steps * first:
+    phase = training.phases[0].after if training.phases else None
+    steps = None if training.steps is None else math.ceil(training.steps * (phase or 1.0))
+    if steps is None or training.warmup < steps:
         return ""
-    steps = round(training.steps * first)
-    when = "reaches its peak only in the last step" if training.warmup == steps else "never reaches its peak"
-    return f"The learning rate {when}: `training.warmup` is {training.warmup} steps, and `training.steps` ends it after {steps}."
+    first = "" if phase is None else " before the first of `training.phases`"
+    return (
+        f"The warm-up of the learning rate does not end: `training.warmup` is {training.warmup} steps, and `training.steps` "
+        f"gives {steps}{first}."
+    )
 
 
 def _about_schedule(recipe: Any) -> str:
@@ -183,14 +187,16 @@ def _about_start(recipe: Any) -> str:
         run = open_run(folder)
         if ORIGINAL in run.manifest:
             continue
+        shared = {*run.directions.languages, *run.recipe.data.tags} if run.source.shares(run.target) else set()
         for side, name in enumerate(("source", "target")):
             learned, needed = ({one[side] for one in ways.trained} for ways in (run.directions, recipe.data.directions))
+            learned |= shared
             unknown = [f"`{language}`" for language in sorted(needed - learned)]
             if unknown and part in ("whole", ("encoder", "decoder")[side]):
                 return (
                     f"The {name} is {', '.join(unknown)}, but `model.start_from.{part}`, {folder}, was trained with "
-                    f"{', '.join(f'`{language}`' for language in sorted(learned))} there: neither its vocabulary nor its weights "
-                    "know that language."
+                    f"{', '.join(f'`{language}`' for language in sorted(learned))}: neither its vocabulary nor its weights know "
+                    "that language."
                 )
     return ""
 

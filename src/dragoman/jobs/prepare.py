@@ -33,7 +33,7 @@ from dragoman.text.codec import Codec
 from dragoman.text.frames import Between
 from dragoman.training.contracts import Listener
 from dragoman.training.native import choose_loss, choose_recurrence
-from dragoman.training.resuming import changes, check_same_files, check_same_recipe
+from dragoman.training.resuming import check_same_files, check_same_recipe, with_changes
 
 
 def _files(recipe: Recipe) -> list[Path]:
@@ -156,10 +156,8 @@ def reopen(recipe: Recipe, folder: Path, listener: Listener) -> Run:
     check_same_recipe(folder, begun.model_dump(mode="json"), recipe.model_dump(mode="json"))
     now, moved = _checksums(recipe), zip(map(str, _files(begun)), map(str, _files(recipe)), strict=True)
     check_same_files(folder, run.manifest.get("data", {}), now, moved=list(moved))
-    resumed = [*run.manifest.get("resumed", []), *changes(run.files, begun.training, recipe.training)]
-    return replace(
-        run, recipe=recipe, manifest={**run.manifest, "data": now, **({"resumed": resumed} if resumed else {})}
-    )
+    resumed = with_changes(run.manifest, run.files, begun.training, now=recipe.training)
+    return replace(run, recipe=recipe, manifest={**run.manifest, "data": now, **resumed})
 
 
 def _pairs(recipe: Recipe, corpora: Iterable[CorpusSettings]) -> Iterator[tuple[str, str]]:

@@ -251,7 +251,7 @@ def kept_of(data: DataSettings, corpora: Sequence[CorpusSettings] = ()) -> dict[
 def check_run_to_be(folder: Path, texts: str, what: str, *, resume: bool) -> None:
     """Raise RunError for the folder of a new run that is not empty, unless this command has begun in it and may `resume`.
 
-    It began there if the folder has one named `texts`, with `what` it made first.
+    It began there if the folder has one named `texts`, which holds the `what` that the command makes first.
     """
     begun = (folder / texts).exists()
     if not (begun and resume):

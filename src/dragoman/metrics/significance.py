@@ -1,7 +1,7 @@
 """Statistical significance of differences: confidence intervals and paired tests by sacreBLEU."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
 
@@ -76,11 +76,10 @@ def compare(
 def interval(
     hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, metric: Metric = "bleu", samples: int = 1000
 ) -> Estimate:
-    """Return the score of one output with its 95% bootstrap confidence interval, which does not go below 0."""
+    """Return the score of one output with its 95% bootstrap confidence interval."""
     check_counts(hypotheses, references)
     tested = _paired([hypotheses], references, metric=_metric(metric, references), test="bootstrap", samples=samples)
-    found = _estimate(tested.results[0])
-    return replace(found, low=max(found.low, 0.0))
+    return _estimate(tested.results[0])
 
 
 def score_difference(
@@ -163,5 +162,5 @@ def _paired(
 
 
 def _estimate(result: Any) -> Estimate:
-    """Turn sacreBLEU's mean and half-width into an interval."""
-    return Estimate(float(result.score), float(result.mean - result.ci), float(result.mean + result.ci))
+    """Turn sacreBLEU's mean and half-width into an interval, which does not go below 0, as no score does."""
+    return Estimate(float(result.score), max(float(result.mean - result.ci), 0.0), float(result.mean + result.ci))

@@ -70,8 +70,8 @@ def codecs_for(recipe: Recipe, pairs: Pairs) -> tuple[Codec, Codec]:
         try:
             source.check_tags(tags)
         except TextError as error:
-            runs = " and ".join(str(run.folder) for run in given.values())
-            raise TextError(f"`model.start_from` names {runs}, whose vocabulary does not do here: {error}") from None
+            run = next(run for run in given.values() if source in (run.source, run.target))
+            raise TextError(f"the vocabulary of {run.folder} does not suit this recipe: {error}") from None
     if source is None and target is None:
         return learn_codecs(recipe.text, pairs, tags)
     source = source or learn_codec(recipe.text, (source for source, _ in pairs()), tags)
@@ -193,10 +193,15 @@ def _check_settings(own: ModelSettings, other: Run, part: str) -> None:
             f"`{own.kind}`; choose a run of another kind"
         )
     if part == "whole" and purpose_of(own) != purpose_of(given):
-        other_part = "encoder" if purpose_of(given) == "fill" else "decoder"
+        fits = {
+            ("translate", "fill"): "encoder",
+            ("translate", "generate"): "decoder",
+            ("fill", "translate"): "encoder",
+        }
+        as_part = fits.get((purpose_of(own), purpose_of(given)))
         raise SettingsError(
-            f"`model.start_from.whole`: {other.folder} is of the kind `{given.kind}`, so it is no whole `{own.kind}`; give it as "
-            f"`model.start_from.{other_part}`"
+            f"`model.start_from.whole`: {other.folder} is of the kind `{given.kind}`, so it is no whole `{own.kind}`; "
+            + ("choose a run of another kind" if as_part is None else f"give it as `model.start_from.{as_part}`")
         )
     free = FREE - {"max_positions"} if isinstance(own, BlockSettings) and own.bound is not None else FREE
     for name in type(own).model_fields:

@@ -61,25 +61,33 @@ def check_same_files(
             )
 
 
-def changes(files: RunFiles, before: OptimisationSettings, now: OptimisationSettings) -> list[dict[str, Any]]:
-    """Return what resuming changes of the settings of training, as an entry for the manifest; none if it changes nothing.
+def with_changes(
+    manifest: Mapping[str, Any], files: RunFiles, before: OptimisationSettings, *, now: OptimisationSettings
+) -> dict[str, Any]:
+    """Return the entry `resumed` of a manifest, to which what resuming changes of the settings of training is added, if anything.
 
-    An entry holds the `step` and, by setting, the old and the new value: with it a run can be repeated that its recipe alone
-    does not repeat. Raises SettingsError where training has ended, and would have before that with a budget that was changed.
+    It holds, each time, the `step` and, by setting, the old and the new value: with it a run can be repeated that its recipe
+    alone does not repeat. Raises SettingsError where training has ended, and would have before that with
+    a budget that was changed.
     """
     old, new = (one.model_dump(mode="json") for one in (before, now))
     changed = {name: [old[name], new[name]] for name in new if old[name] != new[name]}
     if not changed:
-        return []
+        return {}
     progress, epochs = saved_progress(files)
     used = progress.used(epochs)
     for name, share in shares({name: new[name] for name in BUDGETS if name in changed}, used).items():
         if progress.finished and share > 1:
             raise SettingsError(
-                f"`training.{name}` is {new[name]:,g}, but {files.folder} has been trained to its end with {used[name]:,.6g}; "
-                "leave it as it was, or give more to train on"
+                f"`training.{name}` is {_number(new[name])}, but {files.folder} has been trained to its end with "
+                f"{_number(used[name])}; leave it as it was, or give more to train on"
             )
-    return [{"step": progress.step, "training": changed}]
+    return {"resumed": [*manifest.get("resumed", []), {"step": progress.step, "training": changed}]}
+
+
+def _number(amount: float) -> str:
+    """Return what is used of a budget, a whole number with all of its digits."""
+    return f"{amount:,}" if isinstance(amount, int) else f"{amount:,.6g}"
 
 
 def differences(old: Any, new: Any, place: str = "") -> Iterator[str]:

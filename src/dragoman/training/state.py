@@ -46,7 +46,7 @@ def save_state(
         tensors[name] = gathered.cpu() if writes else gathered.new_empty(0)
     if not writes:
         return
-    metadata = {"progress": progress.to_json(), "position": stream.position}
+    metadata = {"progress": progress.to_json(), "position": stream.position, "epochs": stream.epochs_done}
     files.save(files.last, tensors | random_state(device), metadata)
     files.metrics.record()
 
@@ -57,13 +57,16 @@ def save_progress(files: RunFiles, progress: Progress) -> None:
     files.save(files.last, tensors, metadata | {"progress": progress.to_json()})
 
 
-def saved_progress(files: RunFiles) -> tuple[Progress, int]:
-    """Return the progress that `save_state` wrote, and how many passes over the corpus had ended; none if nothing was saved."""
+def saved_progress(files: RunFiles) -> tuple[Progress, float]:
+    """Return the progress that `save_state` wrote, and the passes over the corpus by then; none if nothing was saved.
+
+    Earlier releases wrote only how many passes had ended.
+    """
     if not files.last.exists():
-        return Progress(), 0
+        return Progress(), 0.0
     metadata = files.load(files.last)[1]
     with _no_position(files.last):
-        return Progress.from_json(metadata["progress"]), int(metadata["position"]["epoch"])
+        return Progress.from_json(metadata["progress"]), float(metadata.get("epochs", metadata["position"]["epoch"]))
 
 
 def load_state(files: RunFiles, model: nn.Module, stream: Stream) -> tuple[Progress, dict[str, Tensor]]:
