@@ -6,10 +6,16 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+import torch
+from tests.laws.architectures import ARCHITECTURES
 from tests.serving.workers import Reversing, job
 
+from dragoman.data.collate import collate
 from dragoman.decoding.settings import DecodingSettings
 from dragoman.errors import InputError
+from dragoman.inference.exploring.interventions import Interventions, Steering, source_lookups
+from dragoman.inference.exploring.recording import GivenUpError, Recorder
+from dragoman.laws.examples import model_of
 from dragoman.serving.engine import Engine, choose
 from dragoman.serving.interface import OverloadedError, ShuttingDownError
 from dragoman.serving.jobs import Found
@@ -261,6 +267,35 @@ def test_errors_of_what_is_computed_come_back() -> None:
         with pytest.raises(ZeroDivisionError):
             await engine.compute(lambda _: 1 // 0)
         assert texts(await engine.translate([job("ab")])) == ["ba"]
+
+    run(Reversing(), use)
+
+
+@pytest.mark.parametrize("how", ["cancelled", "closed"])
+def test_what_is_computed_is_given_up_when_nobody_waits_for_it(how: str) -> None:
+    begun, model, batch = threading.Event(), model_of(ARCHITECTURES["plain gru"]), collate([([4, 5], [7])])
+    recorder = Recorder(model.decoder, Steering(Interventions(), source_lookups(model)))
+
+    def endless(_: Any) -> None:
+        with torch.inference_mode():
+            state = model.decoder.start(model.encoder(batch.source))
+            while True:
+                recorder.walk(batch.inputs[:, 0], [7], state)
+                recorder.steps.clear()
+                begun.set()
+
+    async def use(engine: Engine) -> None:
+        task = asyncio.create_task(engine.compute(endless))
+        await asyncio.to_thread(begun.wait)
+        if how == "closed":
+            await asyncio.wait_for(engine.close(), 10)
+            with pytest.raises(GivenUpError):
+                await task
+            return
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert texts(await asyncio.wait_for(engine.translate([job("ab")]), 10)) == ["ba"]
 
     run(Reversing(), use)
 

@@ -20,12 +20,15 @@ def test_a_body_becomes_a_call() -> None:
 def test_a_glossary_is_terms_of_the_call_and_shows_what_became_of_them() -> None:
     form = TranslateForm(text="a", target="vi", glossary={"Red Cross": "Chữ thập đỏ"})
     assert form.call.options.glossary == Glossary((Entry.of("Red Cross", ["Chữ thập đỏ"]),)) and form.details
+    several = TranslateForm(text="a", target="vi", glossary={"cats": "mèo | chó"})
+    assert several.call.options.glossary == Glossary((Entry.of("cats", ["mèo", "chó"]),))
     answer = Answer("b", "en", "vi", "m", sentences=(Sentence("a", "b", terms=(UsedTerm("a", "b", "forced"),)),))
     table = translation_table(answer, details=form.details, alternatives=False)
     assert table["sentences"][0]["terms"] == ({"source": "a", "target": "b", "state": "forced"},)
     for terms in (
         {"a": "b", " ": "x"},
         {"x": ""},
+        {"x": "y|"},
         {"\x1c": "x"},
         {"secret" * 40: "x"},
         {str(one): "x" for one in range(1001)},

@@ -82,7 +82,8 @@ class Documents:
         reader = self.readers.get(suffix_of(file.name))
         if reader is None:
             known = ", ".join(suffix[1:] for suffix in self.readers)
-            raise ServiceError(f"documents named `{suffix_of(file.name)}` are not translated; send one of: {known}")
+            named = f"documents named `{suffix_of(file.name)}`" if suffix_of(file.name) else "names without an ending"
+            raise ServiceError(f"{named} are not translated; send one of: {known}")
         document = await asyncio.to_thread(reader, file.content, file.name, target)
         characters = sum(map(len, document.texts))
         given = Call((), None if source == "auto" else source, target, model=fields.text("model") or None)

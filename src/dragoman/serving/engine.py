@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dragoman.decoding.hypotheses import SearchStep
+from dragoman.inference.exploring.recording import ending_when
 from dragoman.serving.interface import OverloadedError, Result, ShuttingDownError
 from dragoman.serving.jobs import Found, Job
 from dragoman.serving.memory import Memory
@@ -76,6 +77,7 @@ class Engine:
         self.figures = Figures()
         self.memory: Memory[Found] = Memory(settings.cache_mb * 1e6) if memory is None else memory
         self._flights: dict[Job, Flight] = {}
+        self._computing: set[threading.Event] = set()
         self._closed = False
         self._thread = _Thread(worker, settings, self.figures)
 
@@ -114,14 +116,27 @@ class Engine:
         return [flight.result.result() if isinstance(flight, Flight) else flight for flight in flights]
 
     async def compute(self, work: Callable[[Worker], Result]) -> Result:
-        """Run `work` in the thread of the engine, between two batches."""
+        """Run `work` in the thread of the engine, between two batches. If the task is cancelled, its search is given up."""
         if self._closed:
             raise ShuttingDownError
-        return await asyncio.wrap_future(self._thread.between(work))
+        given_up = threading.Event()
+        self._computing.add(given_up)
+
+        def stoppable(worker: Worker) -> Result:
+            with ending_when(given_up.is_set):
+                return work(worker)
+
+        try:
+            return await asyncio.wrap_future(self._thread.between(stoppable))
+        finally:
+            given_up.set()
+            self._computing.discard(given_up)
 
     async def close(self) -> None:
-        """Finish what is on its way, and end the thread."""
+        """Finish the translations that are on their way, give up what looks into the model, and end the thread."""
         self._closed = True
+        for given_up in self._computing:
+            given_up.set()
         self._thread.end()
         await asyncio.to_thread(self._thread.join)
 

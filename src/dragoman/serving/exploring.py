@@ -42,6 +42,9 @@ POLICY = (
 )
 """The page runs its own files, asks its own service, and nothing else."""
 
+MOST_CHARACTERS = 500
+"""The longest sentence that is looked into, as on the page: what each step predicts and attends to is kept."""
+
 Result = TypeVar("Result")
 
 
@@ -61,7 +64,7 @@ class ForcedForm(Form):
 class SentenceForm(Form):
     """A sentence, its languages, and a model."""
 
-    text: str = Field(max_length=2000)
+    text: str = Field(max_length=MOST_CHARACTERS)
     source: str | None = None
     """Language of the sentence, for models that must know it."""
     target: str | None = None

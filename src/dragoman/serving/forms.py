@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from dragoman.documents.glossaries import VARIANT
 from dragoman.serving.interface import Answer, Call, Options, Sentence
 from dragoman.serving.openapi import refusals
 from dragoman.text.glossary import Entry, Glossary, Words
@@ -20,8 +21,8 @@ def _known_terms(glossary: dict[str, str]) -> dict[str, str]:
     """Return a glossary. ValueError for one that is too large, or has a term without words, which is not repeated."""
     if len(glossary) > MOST_TERMS:
         raise ValueError(f"{len(glossary)} terms are too many; send at most {MOST_TERMS}")
-    for number, pair in enumerate(glossary.items(), 1):
-        if not all(len(term) <= LONGEST_TERM and Words.of(term) for term in pair):
+    for number, (source, target) in enumerate(glossary.items(), 1):
+        if not all(len(term) <= LONGEST_TERM and Words.of(term) for term in (source, *target.split(VARIANT))):
             raise ValueError(
                 f"term {number} or its translation has no words, or more than {LONGEST_TERM} characters; leave it out"
             )
@@ -77,7 +78,8 @@ class TranslateForm(Form):
     confidence: bool = False
     """Show alarms, and the confidence where the run has a calibration."""
     glossary: Annotated[dict[str, str], AfterValidator(_known_terms)] = {}
-    """Terms and how they must be translated; each sentence says what became of those in it (`met`, `forced`, `unmet`)."""
+    """Terms and how they must be translated, with `|` between translations of which each is fine; each
+    sentence says what became of those in it (`met`, `forced`, `unmet`)."""
     stream: bool = False
     """Answer with server-sent events: `progress` as the translation is written, `answer` for each text, `done` or `error`."""
 
@@ -89,7 +91,7 @@ class TranslateForm(Form):
     @property
     def call(self) -> Call:
         """What the service is asked."""
-        terms = [(source, [target]) for source, target in self.glossary.items()]
+        terms = [(source, [one.strip() for one in target.split(VARIANT)]) for source, target in self.glossary.items()]
         options = Options(
             beam=self.beam,
             n_best=self.n_best,

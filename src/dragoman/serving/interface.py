@@ -206,7 +206,8 @@ class Service(Protocol):
         """Run `work` with the `workers.TorchWorker` of a model (None: the first) in the thread of its engine.
 
         For everything that looks into a model: attention maps, forced prefixes, one step at a time. It waits for its turn
-        between batches, so it should be short. InputError for an export, which has no model to look into.
+        between batches, so it should be short; if the task is cancelled, a search ends at its next step. InputError for an
+        export, which has no model to look into.
         """
         ...
 

@@ -1,11 +1,12 @@
 """What is recorded is what the decoder computes."""
 
+import pytest
 import torch
 from tests.laws.architectures import ARCHITECTURES
 
 from dragoman.data.collate import collate
 from dragoman.inference.exploring.interventions import Interventions, Steering, source_lookups
-from dragoman.inference.exploring.recording import Recorder
+from dragoman.inference.exploring.recording import GivenUpError, Recorder, ending_when
 from dragoman.laws.examples import model_of
 
 
@@ -23,3 +24,15 @@ def test_a_walk_records_each_step_of_a_given_target() -> None:
     assert whole.attention is not None and len(recorder.looks) == 3
     for step, one in enumerate(recorder.looks):
         torch.testing.assert_close(one.used[0, :, 0], whole.attention[0, 1, :, step], rtol=1e-4, atol=1e-5)
+
+
+def test_a_search_that_nobody_waits_for_ends_at_its_next_step() -> None:
+    model = model_of(ARCHITECTURES["transformer pre-norm, sinusoidal"])
+    batch = collate([([4, 5, 6], [7, 8])])
+    recorder = Recorder(model.decoder, Steering(Interventions(), source_lookups(model)))
+    with torch.inference_mode(), pytest.raises(GivenUpError), ending_when(lambda: len(recorder.steps) == 2):
+        recorder.walk(batch.inputs[:, 0], [7, 8, 2], model.decoder.start(model.encoder(batch.source)))
+    assert len(recorder.steps) == 2
+    with torch.inference_mode():
+        recorder.walk(batch.inputs[:, 0], [7], model.decoder.start(model.encoder(batch.source)))
+    assert len(recorder.steps) == 3

@@ -205,10 +205,10 @@ class Explorer:
         """Show how one layer and head computed its weights for the last token of `path`. InputError without attention."""
         settings = self._settings({})
         self._check(path)
-        if not path or not 1 <= layer <= len(self.lookups):
-            raise InputError(
-                f"there is no layer {layer}, or no token; this model attends in {len(self.lookups)} layers"
-            )
+        if not path:
+            raise InputError("there is no token to compute for; give the tokens up to it as the prefix")
+        if not 1 <= layer <= len(self.lookups):
+            raise InputError(f"there is no layer {layer}; this model attends in {len(self.lookups)} layers")
         with self._computing(settings):
             begun = self._begin(source, settings, to, least=len(path))
             recorder = self._recorder(interventions, begun, self.lookups[layer - 1])

@@ -1,6 +1,8 @@
 """A decoder as a `Step` that records what it predicts and attends to, under interventions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +13,22 @@ from torch import Tensor, nn
 from dragoman.attention.watching import Look, watched
 from dragoman.inference.exploring.interventions import Steering
 from dragoman.interfaces import Decoder
+
+_given_up: ContextVar[Callable[[], bool]] = ContextVar("given_up", default=lambda: False)
+
+
+class GivenUpError(Exception):
+    """Nobody waits for a search any more, so it has ended at its next step."""
+
+
+@contextmanager
+def ending_when(given_up: Callable[[], bool]) -> Iterator[None]:
+    """Let searches in a block end at their next step once `given_up` says so, with GivenUpError."""
+    token = _given_up.set(given_up)
+    try:
+        yield
+    finally:
+        _given_up.reset(token)
 
 
 @dataclass(frozen=True)
@@ -41,7 +59,9 @@ class Recorder:
     looks: list[Observed] = field(default_factory=list)
 
     def __call__(self, tokens: Int[Tensor, "rows 1"], state: Any) -> tuple[Float[Tensor, "rows vocab"], Any]:
-        """Take a step as `decoding.step.step_of` does."""
+        """Take a step as `decoding.step.step_of` does. GivenUpError where nobody waits for it (`ending_when`)."""
+        if _given_up.get()():
+            raise GivenUpError
         steer = self.steering.at(len(self.steps))
 
         def watch(lookup: nn.Module, look: Look) -> Tensor:
