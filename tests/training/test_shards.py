@@ -55,6 +55,7 @@ class Place:
 
     def __init__(self) -> None:
         self.position: dict[str, Any] = {"epoch": 0, "index": 0}
+        self.epochs_done = 0.0
 
     def seek(self, position: dict[str, Any]) -> None:
         """Move."""
