@@ -33,7 +33,9 @@ def test_what_has_too_much_in_it_is_refused(monkeypatch: pytest.MonkeyPatch):
         entries(large, "it", XML)
 
 
-@pytest.mark.parametrize("content", [b"", b"PK", b"text", zipped({"a": "b"})[:-30]])
+@pytest.mark.parametrize(
+    "content", [b"", b"PK", b"text", zipped({"a": "b"})[:-30]], ids=["empty", "two letters", "text", "cut off"]
+)
 def test_what_is_no_zip_file_is_refused(content: bytes):
     with pytest.raises(InputError, match="it is not a readable zip file"):
         entries(content, "it", XML)
