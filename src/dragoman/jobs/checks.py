@@ -102,11 +102,7 @@ def check_rerank(recipe: Recipe) -> None:
 
 def remarks(recipe: Settings) -> list[str]:
     """Return warnings about a recipe that can be trained."""
-    abouts = (
-        *(_about_warmup, _about_schedule, _about_first_weights, _about_positions, _about_languages, _about_dev),
-        _about_start,
-    )
-    return [remark for about in abouts if (remark := about(recipe))]
+    return [remark for about in ABOUTS if (remark := about(recipe))]
 
 
 def _about_warmup(recipe: Settings) -> str:
@@ -199,6 +195,18 @@ def _about_start(recipe: Any) -> str:
                     "that language."
                 )
     return ""
+
+
+ABOUTS = (
+    _about_warmup,
+    _about_schedule,
+    _about_first_weights,
+    _about_positions,
+    _about_languages,
+    _about_dev,
+    _about_start,
+)
+"""Each returns a remark about a recipe, or nothing."""
 
 
 def check_machine(recipe: Settings, device: torch.device, processes: int = 1) -> None:
