@@ -71,24 +71,25 @@ def parse(kind: type[Kind], table: Mapping[str, Any], where: str = "the recipe")
         raise SettingsError(_sentence(kind, error, where)) from None
 
 
-def read_yaml(path: Path) -> dict[str, Any]:
-    """Read a YAML file that holds one table (see `yaml_subset`). SettingsError says what is wrong with it, and where."""
+def read_yaml(path: Path, what: str = "a recipe", names: str = "from `dragoman recipes`") -> dict[str, Any]:
+    """Read a YAML file that holds one table (see `yaml_subset`). SettingsError says what is wrong with it, and where.
+
+    `what` the file should be, and where `names` of shipped ones are found, are for its sentence.
+    """
     try:
         with path.open("rb") as stream:
             content = stream.read(LARGEST_FILE + 1)
         if len(content) > LARGEST_FILE:
-            raise SettingsError(f"{path} is larger than {LARGEST_FILE >> 20} MiB; is it a recipe?")
+            raise SettingsError(f"{path} is larger than {LARGEST_FILE >> 20} MiB; is it {what}?")
         table = read(content.decode("utf-8"))
     except IsADirectoryError:
-        raise SettingsError(f"{path} is a directory; give the path of a recipe (a YAML file)") from None
+        raise SettingsError(f"{path} is a directory; give the path of {what} (a YAML file)") from None
     except FileNotFoundError:
-        raise SettingsError(
-            f"there is no file {path}; give the path of a recipe, or a name from `dragoman recipes`"
-        ) from None
+        raise SettingsError(f"there is no file {path}; give the path of {what}, or a name {names}") from None
     except OSError as error:
         raise SettingsError(f"{path} cannot be read ({error.strerror}); check its permissions") from None
     except UnicodeDecodeError as error:
-        raise SettingsError(f"{path} is not UTF-8 text (byte {error.start}); is it a recipe?") from None
+        raise SettingsError(f"{path} is not UTF-8 text (byte {error.start}); is it {what}?") from None
     except YamlProblem as error:
         raise SettingsError(f"{path} is not valid YAML at line {error.line}: {error.problem}") from None
     if not isinstance(table, dict):

@@ -138,7 +138,7 @@ def load_arena(name: str, assignments: Sequence[str] = ()) -> ArenaSettings:
     As in recipes, the paths of recipes that the file names are relative to it, or else to the current folder.
     """
     path = find_arena(name)
-    table = read_yaml(path)
+    table = read_yaml(path, "an arena", names="as in `dragoman compare arena-phrasebook`")
     if "systems" not in table and "model" in table:
         raise SettingsError(f"{path} is a recipe, not an arena; use it with `dragoman train`")
     return parse(ArenaSettings, override(_located(table, path.parent), assignments), where=str(path))
