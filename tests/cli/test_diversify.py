@@ -12,6 +12,7 @@ def test_the_recipe_is_the_only_result_and_can_be_trained(trained: Trained, tmp_
     found = dragoman("diversify", run, "--out", out, "--beam", 1)
     assert (found.code, found.lines) == (0, [str(out / "recipe.yaml")])
     assert "100%  40 of 40 sentences translated" in found.errors
+    assert "All runs translate from en to vi, so only sources are translated." in found.errors
     assert f"dragoman train '{out / 'recipe.yaml'}' --out RUN" in found.errors
     learned = dragoman("train", out / "recipe.yaml", "--out", tmp_path / "run", "--set", "training.steps=2")
     assert learned.code == 0 and "kept" in learned.errors

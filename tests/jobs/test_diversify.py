@@ -12,7 +12,7 @@ from dragoman.data.corpus import read_pairs
 from dragoman.errors import DragomanError, InputError, RunError
 from dragoman.inference.translator import Translator
 from dragoman.jobs import translate_corpus
-from dragoman.jobs.diversify import diversify
+from dragoman.jobs.diversify import diversify, one_way
 from dragoman.jobs.train import fit
 from dragoman.jobs.translate_corpus import TranslationProgress
 from dragoman.runs.folder import open_run
@@ -51,6 +51,12 @@ def test_each_run_translates_its_side_of_the_corpora_of_the_first(runs: list[Pat
             (one.text, pair.target) for pair, one in zip(pairs, back, strict=True)
         ]
     assert len(made.files) == 4 and "10 translations of 10 sentences" in made.files[1]
+
+
+def test_runs_of_one_direction_alone_are_remarked_on(runs: list[Path]) -> None:
+    assert one_way(runs) is None
+    remark = one_way(runs[1:])
+    assert remark is not None and "A run from en to vi would add translations of the targets." in remark
 
 
 def test_the_recipe_learns_from_everything_in_either_direction(runs: list[Path], tmp_path: Path) -> None:

@@ -35,7 +35,9 @@ def diversify(
     """
     options = decoding_options(settings, beam=beam)
     with announced(f"Loading {', '.join(map(str, runs))}"):
-        from dragoman.jobs.diversify import diversify
+        from dragoman.jobs.diversify import diversify, one_way
+    if remark := one_way(runs):
+        note(remark)
     with watching_translation() as report:
         made = diversify(runs, out, original=original, decoding=options, device=device, resume=resume, report=report)
     for sentence in made.files:

@@ -95,6 +95,18 @@ def diversify(
     return Diversified(folder / RECIPE, [count(corpus.path) for plan in plans for corpus in plan])
 
 
+def one_way(runs: Sequence[Path]) -> str | None:
+    """Say that all runs translate in one direction, so that half of what the paper gains from is missing."""
+    found = {open_run(run).languages for run in runs}
+    if len(found) != 1:
+        return None
+    ((source, target),) = found
+    return (
+        f"All runs translate from {source} to {target}, so only sources are translated. A run from {target} to {source} "
+        "would add translations of the targets."
+    )
+
+
 def _check_folder(folder: Path, *, resume: bool) -> None:
     """Raise RunError for a folder that holds anything but translations to continue, InputError if there are none to resume."""
     if folder.exists() and not folder.is_dir():
