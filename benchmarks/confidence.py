@@ -7,8 +7,9 @@
 
 `hallucinations` scores the translations of dev.csv in FOLDER, which another model made and people judged (Guerreiro et al. 2023),
 with a German-English RUN, and prints the AUROC of each feature and of combinations: without labels (the mean of standardised
-features whose direction is known), and logistic regression by cross-validation over all rows, or on so many labels alone (200). A
-feature that grows with errors counts as it is, others negated. `--write` puts the main rows between two marks of a document.
+features whose direction is known), and logistic regression, fitted as `dragoman calibrate` does, by cross-validation over all
+rows, or on so many labels alone (200). A feature that grows with errors counts as it is, others negated. `--write` puts the main
+rows between two marks of a document.
 `reliability` translates unseen text with a calibrated run and prints the expected calibration error of its confidence; `rescue`
 prints chrF of flagged translations before and after. A row that cannot be scored is counted and printed.
 """
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 
 from dragoman.data.lines import read_lines
 from dragoman.inference.confidence.assessor import Assessor
+from dragoman.inference.confidence.calibration import fit_regularised
 from dragoman.inference.confidence.evidence import Evidence, PassSettings
 from dragoman.inference.confidence.features import sentence_features
 from dragoman.inference.confidence.rescue import rescue
@@ -36,7 +38,6 @@ from dragoman.metrics.calibration import (
     auroc,
     error_by_chance,
     expected_calibration_error,
-    fit_logistic,
     folds,
     reliability,
 )
@@ -56,7 +57,7 @@ PUBLISHED = {"detached or repeated": 0.830, "detached": 0.842, "fully detached":
 """AUROC of the mean log-probability of the model that made the translations (stopes, 01_Detection.ipynb)."""
 FALLING = frozenset(
     {"whole source", "log-probability", "worst fifth", "length", "attention entropy", "dropout", "agreement", "reverse"}
-    | {"support", "least support", "source gain", "contrast", "least contrast"}
+    | {"support", "least support", "source gain", "contrast"}
 )
 """Features that are lower for errors."""
 SURFACE = ("length", "source words", "repetition", "copied", "numbers lost", "numbers added", "names added")
@@ -208,8 +209,8 @@ def unseen(table: Numbers, labels: Numbers) -> Numbers:
     """Return what logistic regressions on the other parts predict for each part."""
     parts, predicted = folds(len(labels), PARTS), np.zeros(len(labels))
     for part in range(PARTS):
-        fitted = fit_logistic(table[parts != part], labels[parts != part], 10.0)
-        predicted[parts == part] = fitted(table[parts == part])
+        fitted, _ = fit_regularised(table[parts != part], 1 - labels[parts != part])
+        predicted[parts == part] = 1 - fitted(table[parts == part])
     return predicted
 
 
@@ -217,8 +218,8 @@ def from_few(table: Numbers, labels: Numbers, count: int) -> Numbers:
     """Return what a logistic regression on `count` rows predicts for the others; for these, not a number."""
     chosen = np.zeros(len(labels), bool)
     chosen[np.random.default_rng(1).permutation(len(labels))[:count]] = True
-    predicted = fit_logistic(table[chosen], labels[chosen], 10.0)(table)
-    return np.where(chosen, np.nan, predicted)
+    fitted, _ = fit_regularised(table[chosen], 1 - labels[chosen])
+    return np.where(chosen, np.nan, 1 - fitted(table))
 
 
 def measure_reliability(options: argparse.Namespace) -> None:

@@ -59,7 +59,9 @@ def test_arenas_are_no_recipes_and_recipes_are_no_arenas(tmp_path: Path):
         load_arena("arena-phrasbook")
     with pytest.raises(SettingsError, match=r"is a directory; give the path of an arena \(a YAML file\)"):
         load_arena(str(tmp_path))
-    with pytest.raises(SettingsError, match=r"there is no file .*none.yaml; give the path of an arena, or a name as in"):
+    with pytest.raises(
+        SettingsError, match=r"there is no file .*none.yaml; give the path of an arena, or a name as in"
+    ):
         load_arena(str(tmp_path / "none.yaml"))
 
 

@@ -104,7 +104,7 @@ def test_other_sources_add_a_feature_and_are_kept(run: Path, tmp_path: Path) -> 
     pairs = half_right(run)
     learn = from_corpus(pairs, most=80, threshold=None, say=lambda _: None, others=3)
     made = calibrate(run, PassSettings(erasure=False), learn_from=learn)
-    assert {"contrast", "least contrast"} <= set(made.sentences.features)
+    assert "contrast" in made.sentences.features
     assert len(set(made.others)) == 4 and set(made.others) <= {pair.source for pair in pairs}
     assert Assessor.load(run).others == made.others
     assert Assessor.load(run).assess([made.others[0]], ["Tôi yêu mèo."])[0].confidence is not None

@@ -122,7 +122,7 @@ def test_a_file_keeps_everything(trained: Trained, tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"weights": "0"}, "belongs to other weights"),
-        ({"format": 2}, "was not written by this version"),
+        ({"format": 1}, "was not written by this version"),
         ({"sentences": 3}, "is damaged"),
         ({"passes": {"dropout": -1}}, "is damaged"),
     ],

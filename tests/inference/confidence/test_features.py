@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dragoman.inference.confidence.evidence import Evidence
-from dragoman.inference.confidence.features import omitted, sentence_features, unsupported, word_features
+from dragoman.inference.confidence.features import contrast, omitted, sentence_features, unsupported, word_features
 
 LANGUAGES = ("de", "en")
 
@@ -105,3 +105,17 @@ def test_words_are_judged_by_their_own_tokens() -> None:
     assert (first["log-probability"], first["least probable token"], first["entropy"]) == (-1.55, -3.0, 3.0)
     assert first["support"] == pytest.approx(np.log(2)) and second["support"] == 0
     assert (first["next word"], second["next word"]) == (-0.2, -0.1)
+
+
+def test_contrast_is_the_share_of_surprise_that_the_source_explains() -> None:
+    def share(own: float, *others: float, tokens: int = 100) -> float:
+        return contrast(np.full(tokens, np.log(own)), np.log(np.full((tokens, len(others)), others)).T)
+
+    assert share(0.1, 0.1, 0.1) == pytest.approx(0.0)
+    assert share(1.0, 0.01) == pytest.approx(1.0, abs=0.01)
+    assert share(0.1, 0.01) == pytest.approx(0.5, abs=0.01)
+    assert share(0.01, 0.1) == pytest.approx(-1.0, abs=0.01)
+    assert share(0.1, 0.02, 1e-30) == pytest.approx(share(0.1, 0.01)), "the mixture of the other sources counts"
+    usual, rare = share(0.6, 0.5), share(0.006, 0.005)
+    assert usual > 4 * rare, "the same gain explains more of a translation of usual words"
+    assert abs(share(0.9, 0.99, tokens=1)) < 0.1, "no ratio of small numbers"

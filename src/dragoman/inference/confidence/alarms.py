@@ -68,7 +68,7 @@ class AlarmLimits(Settings):
     detached: float = Field(default=0.8, ge=0)
     """Share of the tokens that no source word makes more probable."""
     contrast: float = 0.0
-    """By how much the own source must make a token more probable than other sources do, on average."""
+    """Share of the translation's surprise, given other sources, that its own source must explain."""
     shortest: float = -1.1
     """Logarithm of the ratio of letters, target to source: the least."""
     longest: float = 1.1
@@ -100,7 +100,7 @@ def measured(evidence: Evidence, languages: tuple[str, str]) -> dict[str, float]
         least = min(unmatched_names(evidence, languages).values(), default=math.inf)
         found |= {"omission": omitted(evidence)[0], "detached": unsupported(evidence), "name": least}
     if evidence.foreign is not None:
-        found["contrast"] = contrast(evidence.log_probs, evidence.foreign)["contrast"]
+        found["contrast"] = contrast(evidence.log_probs, evidence.foreign)
     return found
 
 

@@ -18,7 +18,7 @@ from dragoman.settings import Settings, parse
 
 FILE = "calibration.json"
 """File of a run folder."""
-FORMAT = 1
+FORMAT = 2
 ENOUGH = 1000
 """Labels from which on the logistic curve is bent by isotonic regression; of fewer, that would learn chance."""
 BLOCK = 40
@@ -115,13 +115,20 @@ def read_calibration(folder: Path) -> Calibration | None:
 
 
 def fit_scale(rows: Sequence[Mapping[str, float]], labels: Float[np.ndarray, " row"]) -> Scale:
-    """Learn a scale from rows of features and their labels, 0 to 1.
-
-    The ridge penalty is the one whose predictions of rows that were not learned from have the smallest log-loss; isotonic
-    regression learns from these.
-    """
+    """Learn a scale from rows of features and their labels, 0 to 1: logistic regression, bent by isotonic regression."""
     names = tuple(rows[0])
-    table = np.array([[row[name] for name in names] for row in rows])
+    logistic, unseen = fit_regularised(np.array([[row[name] for name in names] for row in rows]), labels)
+    isotonic = fit_isotonic(unseen, labels, BLOCK) if len(labels) >= ENOUGH else None
+    return Scale(features=names, logistic=logistic, isotonic=isotonic)
+
+
+def fit_regularised(
+    table: Float[np.ndarray, "row feature"], labels: Float[np.ndarray, " row"]
+) -> tuple[Logistic, Float[np.ndarray, " row"]]:
+    """Return a logistic regression of how good rows are, 0 to 1, and what it predicts for each row if it did not learn from it.
+
+    The ridge penalty is the one whose predictions of unseen rows have the smallest log-loss.
+    """
     parts = folds(len(labels), PARTS, seed=2)
     unseen = {ridge: np.zeros(len(labels)) for ridge in RIDGES}
     for ridge, predicted in unseen.items():
@@ -129,8 +136,7 @@ def fit_scale(rows: Sequence[Mapping[str, float]], labels: Float[np.ndarray, " r
             fitted = fit_logistic(table[parts != part], labels[parts != part], ridge, favourable=FAVOURABLE)
             predicted[parts == part] = fitted(table[parts == part])
     chosen = min(RIDGES, key=lambda ridge: _log_loss(unseen[ridge], labels))
-    isotonic = fit_isotonic(unseen[chosen], labels, BLOCK) if len(labels) >= ENOUGH else None
-    return Scale(features=names, logistic=fit_logistic(table, labels, chosen, favourable=FAVOURABLE), isotonic=isotonic)
+    return fit_logistic(table, labels, chosen, favourable=FAVOURABLE), unseen[chosen]
 
 
 def _log_loss(predicted: Float[np.ndarray, " row"], labels: Float[np.ndarray, " row"]) -> float:

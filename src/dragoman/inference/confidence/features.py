@@ -33,6 +33,8 @@ EXPECTED = 1.0
 """A source word is expected to make the translation more probable by so many nats."""
 MOST = 2.0
 """A word that the translation needs ends an omission: it counts against it, up to so much."""
+NAT = 1.0
+"""Surprise that every translation has at least."""
 WITH_CAPITALS = frozenset({"de", "lb"})
 """Languages in which all nouns have capitals."""
 
@@ -67,7 +69,7 @@ def sentence_features(evidence: Evidence, languages: tuple[str, str]) -> dict[st
     if evidence.erased is not None:
         features |= _erasure(evidence)
     if evidence.foreign is not None:
-        features |= contrast(evidence.log_probs, evidence.foreign)
+        features["contrast"] = contrast(evidence.log_probs, evidence.foreign)
     if evidence.dropped is not None:
         features |= {"dropout": float(evidence.dropped.mean()), "dropout spread": float(evidence.dropped.std())}
     if evidence.agreement is not None:
@@ -153,17 +155,18 @@ def omitted(evidence: Evidence) -> tuple[float, list[int]]:
     return best, found
 
 
-def contrast(log_probs: Float[np.ndarray, " token"], foreign: Float[np.ndarray, "other token"]) -> dict[str, float]:
-    """Return by how much more probable the own source makes each token than other sources do: the mean, and the worst fifth.
+def contrast(log_probs: Float[np.ndarray, " token"], foreign: Float[np.ndarray, "other token"]) -> float:
+    """Return how much of a translation's surprise, given other sources, its own source explains: 1 all, 0 or less nothing.
 
-    The mixture of the other sources estimates the probability of a token without its source, so that what is left is about the
-    source, and not about how usual the words are.
+    The mixture of the other sources estimates the probability of each token without its source, so that what is left is about
+    the source, and not about how usual the words are. Source: Theil's uncertainty coefficient, here of one translation, and
+    with one nat more of surprise, so that the ratio of small numbers stays small.
 
-    >>> contrast(np.log([0.5, 0.5]), np.log([[0.1, 0.5], [0.4, 0.5]]))
-    {'contrast': 0.346..., 'least contrast': 0.0}
+    >>> round(contrast(np.log([0.5, 0.5]), np.log([[0.1, 0.5], [0.4, 0.5]])), 3)
+    0.225
     """
-    gains = log_probs - (np.logaddexp.reduce(foreign, 0) - np.log(len(foreign)))
-    return {"contrast": float(gains.mean()), "least contrast": worst_fifth(gains)}
+    surprise = -(np.logaddexp.reduce(foreign, 0) - np.log(len(foreign))).sum()
+    return float((surprise + log_probs.sum()) / (surprise + NAT))
 
 
 def _attention(weights: Float[np.ndarray, "token word"]) -> dict[str, float]:
