@@ -74,6 +74,17 @@ def test_of_weights_with_equal_bleu_those_with_the_lower_dev_loss_are_kept(tmp_p
     assert load_tensors(made.files.weights)[1]["dev_loss"] == 7.0
 
 
+def test_nearly_equal_bleu_is_a_tie_too_but_small_steps_down_do_not_add_up(tmp_path: Path) -> None:
+    given = [(50.0, 5.0), (49.5, 4.0), (49.1, 3.9), (48.9, 3.0), (49.9, 4.5), (50.1, 9.0), (50.0, 9.0)]
+    made, scores = trainer(tmp_path, steps=14, validate_every=2), iter(given)
+    made.validate = lambda model: dict(zip(("dev_bleu", "dev_loss"), next(scores), strict=True))
+    made.run()
+    made.stream.close()
+    chosen = [record["best"] for record in made.metrics.read() if "best" in record]
+    assert chosen == [True, True, True, False, False, True, False]
+    assert (made.progress.best, made.progress.best_step) == (50.1, 12)
+
+
 def test_a_killed_training_decides_between_equal_bleu_as_one_that_was_not(tmp_path: Path) -> None:
     def scores(made: Trainer) -> None:
         made.validate = lambda model: {"dev_bleu": 0.0, "dev_loss": 9.0 - made.progress.step}

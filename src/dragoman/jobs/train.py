@@ -56,7 +56,7 @@ from dragoman.training.native import native_loops, native_loss, prepare_segmenta
 from dragoman.training.objectives import build_objective
 from dragoman.training.progress import Progress
 from dragoman.training.reports import Silent
-from dragoman.training.selection import check_learned, is_better, value_of
+from dragoman.training.selection import check_learned, is_better, note_best, value_of
 from dragoman.training.session import train_for_a_session
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.splitting import DEPENDS
@@ -361,7 +361,7 @@ def _try_average(run: Run, trainer: Trainer, count: int) -> None:
     if better:
         run.files.save_weights(run.weights, trained, {"averaged": len(paths), **scores})
         # so that a longer training replaces it only by something better
-        trainer.progress.best = value_of(scores, trainer.settings)
+        note_best(trainer.progress, value_of(scores, trainer.settings))
         save_progress(run.files, trainer.progress)
         trainer.listener.say(f"The average of the last {len(paths)} weights is better on dev, so it is kept.")
     else:

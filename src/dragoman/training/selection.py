@@ -15,6 +15,8 @@ from dragoman.training.progress import Progress
 from dragoman.training.reports import MetricsFile
 from dragoman.training.settings import OptimisationSettings
 
+CHANCE = 0.02
+"""Share of the highest dev BLEU by which another may be lower by chance: BLEU of a few hundred sentences says no more."""
 HOPELESS = 3.0
 """A loss this many times that of guessing means divergence: even random weights are closer to guessing."""
 
@@ -44,15 +46,24 @@ def value_of(scores: Mapping[str, Any], settings: OptimisationSettings) -> float
 def is_better(
     files: RunFiles, scores: Mapping[str, Any], *, progress: Progress, settings: OptimisationSettings
 ) -> bool:
-    """Return whether weights with these scores are better than the best so far; of equal BLEU, a lower dev loss is better.
+    """Return whether weights with these scores are better than those that are kept: BLEU decides, or the loss where it is close.
 
-    The loss of the best is that of the records: a run that was killed may have newer weights than its checkpoint knows of.
+    So that many small steps down do not add up, BLEU is compared with the highest so far, and the dev loss with that of the
+    weights that are kept. That is the loss of the records: a run that was killed may have newer weights than its checkpoint
+    knows of.
     """
     value = value_of(scores, settings)
-    if progress.best is None or value != progress.best:
-        return progress.best is None or value > progress.best
-    best = [one for one in files.metrics.read() if one["step"] == progress.best_step and one.get("dev_bleu") == value]
-    return bool(best and scores["dev_loss"] < best[-1]["dev_loss"])
+    if progress.best is None or value > progress.best:
+        return True
+    if settings.metric != "bleu" or value < (1 - CHANCE) * progress.best:
+        return False
+    known = [one for one in files.metrics.read() if one.get("best") and one["step"] <= progress.step]
+    return bool(known and scores["dev_loss"] < known[-1]["dev_loss"])
+
+
+def note_best(progress: Progress, value: float) -> None:
+    """Record the value of weights that are kept; a higher one of others stays what later ones are compared with."""
+    progress.best = value if progress.best is None else max(progress.best, value)
 
 
 def select(
@@ -63,7 +74,8 @@ def select(
     progress.stale = 0 if better else progress.stale + 1
     progress.cuts += not better and settings.schedule == "plateau"
     if better:
-        progress.best, progress.best_step = value_of(scores, settings), progress.step
+        note_best(progress, value_of(scores, settings))
+        progress.best_step = progress.step
         files.save_weights(files.weights, model, {"step": progress.step, **scores})
     files.keep(model, progress.step, settings.kept_weights)
     return better
