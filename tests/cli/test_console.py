@@ -75,7 +75,7 @@ def test_validations_are_shown_and_other_records_not():
 
 
 def test_the_best_validation_and_averages_are_marked():
-    assert validation_text(VALIDATION | {"best": True}).endswith("  best so far")
+    assert validation_text(VALIDATION | {"best": True}).endswith("  kept")
     assert validation_text(VALIDATION | {"averaged": 5}).endswith("  average of 5 checkpoints")
 
 

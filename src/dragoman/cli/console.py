@@ -164,7 +164,7 @@ def progress_text(record: Mapping[str, Any]) -> str:
 
 def validation_text(record: Mapping[str, Any]) -> str:
     """Describe the quality on dev in one line: loss and, if measured, BLEU or accuracy."""
-    star = "  best so far" if record.get("best") else ""
+    kept = "  kept" if record.get("best") else ""
     averaged = f"  average of {record['averaged']} checkpoints" if "averaged" in record else ""
     bleu = f"  dev BLEU {record['dev_bleu']:.1f}" if "dev_bleu" in record else ""
     each = [
@@ -176,7 +176,7 @@ def validation_text(record: Mapping[str, Any]) -> str:
     accuracy = f"  dev accuracy {record['dev_accuracy']:.1%}" if "dev_accuracy" in record else ""
     return (
         f"      step {record['step']:,}  {clock(record['seconds'])}  dev loss {record['dev_loss']:.3f}"
-        f"{bleu}{accuracy}{star}{averaged}"
+        f"{bleu}{accuracy}{kept}{averaged}"
     )
 
 

@@ -55,8 +55,8 @@ def train(
         return
     use = use_of(purpose_of(loaded.model), folder, len(loaded.data.directions.targets))
     note(
-        f"Done: {number_of(progress.step, 'step')} in {clock(progress.seconds)} ({progress.flops:.2g} FLOPs), best dev "
-        f"{loaded.training.metric} at step {progress.best_step:,}. Use it with: {use}"
+        f"Done: {number_of(progress.step, 'step')} in {clock(progress.seconds)} ({progress.flops:.2g} FLOPs); the weights of step "
+        f"{progress.best_step:,} are kept. Use it with: {use}"
     )
     note_test_scores(folder)
     print_path(folder)
