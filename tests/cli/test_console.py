@@ -74,7 +74,7 @@ def test_validations_are_shown_and_other_records_not():
     assert text.getvalue() == "      step 1,000  1:01  dev loss 1.500  dev BLEU 12.3\n"
 
 
-def test_the_best_validation_and_averages_are_marked():
+def test_weights_that_are_kept_and_averages_are_marked():
     assert validation_text(VALIDATION | {"best": True}).endswith("  kept")
     assert validation_text(VALIDATION | {"averaged": 5}).endswith("  average of 5 checkpoints")
 

@@ -54,8 +54,9 @@ def test_each_run_translates_its_side_of_the_corpora_of_the_first(runs: list[Pat
 
 
 def test_runs_of_one_direction_alone_are_remarked_on(runs: list[Path]) -> None:
-    assert one_way(runs) is None
-    remark = one_way(runs[1:])
+    opened = [open_run(run) for run in runs]
+    assert one_way(opened) is None
+    remark = one_way(opened[1:])
     assert remark is not None and "A run from en to vi would add translations of the targets." in remark
 
 

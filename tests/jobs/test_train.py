@@ -268,6 +268,24 @@ def test_the_average_is_kept_where_it_is_better(tmp_path: Path, monkeypatch: pyt
         assert MetricsFile(tmp_path / folder / "metrics.jsonl").read()[-1]["averaged"] == 2
 
 
+def test_a_longer_training_replaces_an_average_only_by_something_better(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Two validations and their average, which is kept for its loss; then two more, and an average that is worse."""
+    given = [(19.0, 3.2), (20.0, 3.0), (19.9, 2.5), (19.8, 2.9), (19.0, 2.4), (10.0, 2.0)]
+    scores = iter(given)
+    monkeypatch.setattr(
+        Validation, "__call__", lambda self, model: dict(zip(("dev_bleu", "dev_loss"), next(scores), strict=True))
+    )
+    often = ("training.validate_every=2", "training.average=2")
+    first = fit(recipe("rnn", "training.steps=4", *often), tmp_path / "run")
+    assert (first.best, first.best_loss, first.averaged) == (20.0, 2.5, 2)
+    kept = (tmp_path / "run" / "model.safetensors").read_bytes()
+    longer = fit(recipe("rnn", "training.steps=8", *often), tmp_path / "run", resume=True)
+    assert next(scores, None) is None and (longer.best, longer.averaged) == (20.0, 2)
+    assert (tmp_path / "run" / "model.safetensors").read_bytes() == kept
+
+
 def test_the_best_weights_are_those_of_the_best_validation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     scores = iter([1.0, 3.0, 2.0])
     monkeypatch.setattr(Validation, "__call__", lambda self, model: {"dev_loss": 1.0, "dev_bleu": next(scores)})

@@ -118,7 +118,7 @@ def test_a_training_that_stopped_early_says_how_to_train_on(tmp_path: Path) -> N
         trainer.validate = lambda model: {"dev_loss": 1.0, "dev_bleu": 0.0}
         assert train_for_a_session(trainer, seed=1, resuming=resuming).step == 2
     assert trainer.listener.inner.said == [
-        "Stopped early: 1 validation without a better dev bleu than at step 1.",
+        "Stopped early: 1 validation without better weights than those of step 1.",
         "To train on from step 2, resume with more patience, such as --set training.patience=2.",
     ]
 

@@ -192,7 +192,7 @@ def test_it_stops_early_when_dev_gets_no_better(make: Make, patience: int, valid
     trainer.listener.say = said.append
     validate_with(trainer, 4, 5, 6, 4, 6, 7)
     assert trainer.run().finished and trainer.progress.step == ended
-    assert said == [f"Stopped early: {validations} without a better dev bleu than at step 3."]
+    assert said == [f"Stopped early: {validations} without better weights than those of step 3."]
 
 
 def test_only_the_last_weights_are_kept_for_averaging(make: Make) -> None:
@@ -327,7 +327,9 @@ def test_a_loss_that_is_not_a_number_is_told_with_its_place(make: Make) -> None:
 
 
 def test_progress_begins_at_nothing() -> None:
-    assert Progress() == Progress(0, 0.0, 0, None, 0, 0, finished=False)
+    assert Progress() == Progress(
+        0, 0.0, 0, best=None, best_step=0, best_loss=None, averaged=0, stale=0, finished=False
+    )
 
 
 def test_a_budget_of_tokens_or_of_flops_ends_the_training(make: Make) -> None:

@@ -35,11 +35,11 @@ def diversify(
     """
     options = decoding_options(settings, beam=beam)
     with announced(f"Loading {', '.join(map(str, runs))}"):
-        from dragoman.jobs.diversify import diversify, one_way
-    if remark := one_way(runs):
-        note(remark)
+        from dragoman.jobs.diversify import diversify
     with watching_translation() as report:
-        made = diversify(runs, out, original=original, decoding=options, device=device, resume=resume, report=report)
+        made = diversify(
+            runs, out, original=original, decoding=options, device=device, resume=resume, report=report, say=note
+        )
     for sentence in made.files:
         note(sentence)
     note(f"Train the new model with: dragoman train {shell_path(made.recipe)} --out RUN")

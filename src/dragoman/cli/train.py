@@ -54,9 +54,10 @@ def train(
     if not is_first():
         return
     use = use_of(purpose_of(loaded.model), folder, len(loaded.data.directions.targets))
-    note(
-        f"Done: {number_of(progress.step, 'step')} in {clock(progress.seconds)} ({progress.flops:.2g} FLOPs); the weights of step "
-        f"{progress.best_step:,} are kept. Use it with: {use}"
-    )
+    kept = f"the weights of step {progress.best_step:,} are"
+    if progress.averaged:
+        kept = f"the average of the last {progress.averaged} checkpoints is"
+    done = f"{number_of(progress.step, 'step')} in {clock(progress.seconds)} ({progress.flops:.2g} FLOPs)"
+    note(f"Done: {done}; {kept} kept. Use it with: {use}")
     note_test_scores(folder)
     print_path(folder)

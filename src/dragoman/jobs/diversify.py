@@ -1,6 +1,6 @@
 """Data diversification: runs of both directions translate their own training corpus, and a new model learns from everything."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -57,6 +57,7 @@ def diversify(
     device: str = "auto",
     resume: bool = False,
     report: Report | None = None,
+    say: Callable[[str], object] = lambda _: None,
 ) -> Diversified:
     """Translate the training corpora of the run `original` with all `runs`, and write a recipe that learns from everything.
 
@@ -82,6 +83,8 @@ def diversify(
     recipe = _recipe(opened[0], [corpus for plan in plans for corpus in plan], data)
     _check_folder(folder, resume=resume)
     check_files((*recipe.data.dev, *recipe.data.test), recipe.data)
+    if remark := one_way(opened):
+        say(remark)
     work = list(zip(opened, plans, strict=True))
     files = [path for corpus in data.train for path in corpus_files(corpus, data)]
     with run_lock(folder):
@@ -95,12 +98,11 @@ def diversify(
     return Diversified(folder / RECIPE, [count(corpus.path) for plan in plans for corpus in plan])
 
 
-def one_way(runs: Sequence[Path]) -> str | None:
+def one_way(runs: Sequence[Run]) -> str | None:
     """Say that all runs translate in one direction, so that half of what the paper gains from is missing."""
-    found = {open_run(run).languages for run in runs}
-    if len(found) != 1:
+    source, target = runs[0].languages
+    if any(run.languages != (source, target) for run in runs):
         return None
-    ((source, target),) = found
     return (
         f"All runs translate from {source} to {target}, so only sources are translated. A run from {target} to {source} "
         "would add translations of the targets."

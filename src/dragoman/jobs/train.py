@@ -56,7 +56,7 @@ from dragoman.training.native import native_loops, native_loss, prepare_segmenta
 from dragoman.training.objectives import build_objective
 from dragoman.training.progress import Progress
 from dragoman.training.reports import Silent
-from dragoman.training.selection import check_learned, is_better, note_best, value_of
+from dragoman.training.selection import check_learned, is_better, note_kept
 from dragoman.training.session import train_for_a_session
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.splitting import DEPENDS
@@ -347,22 +347,23 @@ def _most_tokens(positions: int | None) -> int | None:
 
 
 def _try_average(run: Run, trainer: Trainer, count: int) -> None:
-    """Use the average of the last weights if it is better on dev than the best so far."""
+    """Use the average of the last weights if it is better on dev than those that are kept."""
     paths = run.files.kept()[-count:]
     if len(paths) < 2:
         return
     model, trained = trainer.model.eval(), trainer.trained
     fill(trained, {name: t.to(trainer.device) for name, t in average(paths).items()}, paths[-1])
     scores = trainer.validate(model)
-    better = is_better(run.files, scores, progress=trainer.progress, settings=trainer.settings)
-    record = {"step": trainer.progress.step, "seconds": trainer.progress.seconds, "averaged": len(paths), **scores}
+    progress = trainer.progress
+    better = is_better(scores, progress=progress, settings=trainer.settings)
+    record = {"step": progress.step, "seconds": progress.seconds, "averaged": len(paths), **scores, "best": better}
     trainer.metrics.append(record)
     trainer.listener.record(record)
     if better:
         run.files.save_weights(run.weights, trained, {"averaged": len(paths), **scores})
         # so that a longer training replaces it only by something better
-        note_best(trainer.progress, value_of(scores, trainer.settings))
-        save_progress(run.files, trainer.progress)
+        note_kept(progress, scores, trainer.settings, averaged=len(paths))
+        save_progress(run.files, progress)
         trainer.listener.say(f"The average of the last {len(paths)} weights is better on dev, so it is kept.")
     else:
         load_weights(run.weights, trained)

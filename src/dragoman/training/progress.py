@@ -21,9 +21,15 @@ class Progress:
     seconds: float = 0.0
     tokens: int = 0
     best: float | None = None
+    """The highest value of a validation so far; see `selection.is_better`."""
     best_step: int = 0
+    """Step of the weights that are kept, or of the last ones before their average."""
+    best_loss: float | None = None
+    """Dev loss of the weights that are kept; None in runs of earlier releases."""
+    averaged: int = 0
+    """Of how many checkpoints the weights that are kept are the average, or 0."""
     stale: int = 0
-    """Validations since the best one."""
+    """Validations since the weights that are kept."""
     finished: bool = False
     phase: int = 0
     began: int = 0
@@ -65,17 +71,18 @@ class Progress:
         """Return a dictionary that `from_json` reads."""
         table = asdict(self)
         del table["stopped_by"]
-        if not self.due:  # earlier releases do not know it
-            del table["due"]
+        for name in ("due", "averaged"):  # earlier releases do not know them
+            if not table[name]:
+                del table[name]
         return table
 
     @classmethod
     def from_json(cls, table: Mapping[str, Any]) -> "Progress":
         """Restore from the result of `to_json`. Raises TypeError for anything else, such as steps that are NaN and never end."""
         found = cls(**{**table, "cost": Meter(**table.get("cost", {}))})
-        counts = {**vars(found), **vars(found.cost), "cost": 0, "best": 0}
-        best = 0 if found.best is None else found.best
-        if not all(isinstance(one, int | float) and math.isfinite(one) for one in (*counts.values(), best)):
+        counts = {**vars(found), **vars(found.cost), "cost": 0, "best": 0, "best_loss": 0}
+        bests = [one for one in (found.best, found.best_loss) if one is not None]
+        if not all(isinstance(one, int | float) and math.isfinite(one) for one in (*counts.values(), *bests)):
             raise TypeError("it holds something other than numbers")
         if min(counts.values()) < 0:
             raise TypeError("it holds negative numbers")

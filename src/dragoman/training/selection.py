@@ -43,39 +43,37 @@ def value_of(scores: Mapping[str, Any], settings: OptimisationSettings) -> float
     return float(scores["dev_bleu"] if settings.metric == "bleu" else -scores["dev_loss"])
 
 
-def is_better(
-    files: RunFiles, scores: Mapping[str, Any], *, progress: Progress, settings: OptimisationSettings
-) -> bool:
-    """Return whether weights with these scores are better than those that are kept: BLEU decides, or the loss where it is close.
+def is_better(scores: Mapping[str, Any], *, progress: Progress, settings: OptimisationSettings) -> bool:
+    """Return whether weights with these scores are better than those that are kept.
 
-    So that many small steps down do not add up, BLEU is compared with the highest so far, and the dev loss with that of the
-    weights that are kept. That is the loss of the records: a run that was killed may have newer weights than its checkpoint
-    knows of.
+    A new highest value always is. BLEU a little below the highest may be so by chance, so there a lower dev loss decides; many
+    small steps down do not add up, because the highest so far stays what BLEU is compared with.
     """
     value = value_of(scores, settings)
     if progress.best is None or value > progress.best:
         return True
-    if settings.metric != "bleu" or value < (1 - CHANCE) * progress.best:
-        return False
-    known = [one for one in files.metrics.read() if one.get("best") and one["step"] <= progress.step]
-    return bool(known and scores["dev_loss"] < known[-1]["dev_loss"])
+    close = settings.metric == "bleu" and value >= (1 - CHANCE) * progress.best
+    return close and progress.best_loss is not None and scores["dev_loss"] < progress.best_loss
 
 
-def note_best(progress: Progress, value: float) -> None:
-    """Record the value of weights that are kept; a higher one of others stays what later ones are compared with."""
+def note_kept(
+    progress: Progress, scores: Mapping[str, Any], settings: OptimisationSettings, *, averaged: int = 0
+) -> None:
+    """Record in `progress` that the current weights are kept, or the average of so many."""
+    value = value_of(scores, settings)
     progress.best = value if progress.best is None else max(progress.best, value)
+    progress.best_step, progress.best_loss, progress.averaged = progress.step, scores["dev_loss"], averaged
 
 
 def select(
     files: RunFiles, model: nn.Module, scores: Mapping[str, Any], *, progress: Progress, settings: OptimisationSettings
 ) -> bool:
-    """Keep the weights, record in `progress` whether they are the best so far, and return that."""
-    better = is_better(files, scores, progress=progress, settings=settings)
+    """Keep the weights of a validation if they are better than those kept so far, and return whether they are."""
+    better = is_better(scores, progress=progress, settings=settings)
     progress.stale = 0 if better else progress.stale + 1
     progress.cuts += not better and settings.schedule == "plateau"
     if better:
-        note_best(progress, value_of(scores, settings))
-        progress.best_step = progress.step
+        note_kept(progress, scores, settings)
         files.save_weights(files.weights, model, {"step": progress.step, **scores})
     files.keep(model, progress.step, settings.kept_weights)
     return better
@@ -86,7 +84,7 @@ def out_of_patience(progress: Progress, settings: OptimisationSettings, *, say: 
     if settings.patience is None or progress.stale < settings.patience:
         return False
     say(
-        f"Stopped early: {number_of(settings.patience, 'validation')} without a better dev {settings.metric} than at step "
+        f"Stopped early: {number_of(settings.patience, 'validation')} without better weights than those of step "
         f"{progress.best_step}."
     )
     return True
@@ -99,7 +97,7 @@ def check_learned(metrics: MetricsFile, guess: float, *, say: Callable[[str], No
     only come from divergence; everything is saved by then.
     """
     validations = [record for record in metrics.read() if isinstance(record.get("dev_loss"), float)]
-    best = next((one for one in reversed(validations) if one.get("best") or "averaged" in one), None)
+    best = next((one for one in reversed(validations) if one.get("best", "averaged" in one)), None)
     if best is None:
         return
     loss, last = best["dev_loss"], validations[-1]["dev_loss"]
@@ -126,7 +124,7 @@ def recover_best(files: RunFiles, model: nn.Module, progress: Progress) -> str |
     if progress.best is None:
         return None
     if not files.weights.exists():
-        progress.best, progress.best_step, progress.stale = None, 0, 0
+        progress.best, progress.best_step, progress.best_loss, progress.averaged, progress.stale = None, 0, None, 0, 0
         return f"{files.weights} is missing, so the best weights are chosen again, starting with the current ones."
     try:
         tensors, metadata = load_tensors(files.weights)
@@ -143,6 +141,7 @@ def recover_best(files: RunFiles, model: nn.Module, progress: Progress) -> str |
             ) from None
         check_fits(model, tensors, kept)
         files.save(files.weights, tensors, metadata)
-        return f"{files.weights} was damaged and has been replaced by {kept}, the weights of the best validation."
+        progress.averaged = 0
+        return f"{files.weights} was damaged and has been replaced by {kept}, the weights of that validation."
     check_fits(model, tensors, files.weights)
     return None

@@ -197,8 +197,8 @@ class TrainingSettings(OptimisationSettings):
     """
 
     metric: Literal["bleu", "loss"] = "bleu"
-    """Dev metric for choosing the best weights and for early stopping. Where BLEU is within 2 % of the highest, the loss decides.
-    Language models have only loss, which is their default."""
+    """Dev metric for choosing the best weights and for early stopping; with BLEU up to 2 % below the highest, weights are better
+    if their dev loss is lower. Language models have only loss, which is their default."""
     phases: tuple[PhaseSettings, ...] = ()
     """Later phases of training with other settings, in order."""
     objective: Annotated[Literal["translation"], *or_plugin("objective")] = "translation"
