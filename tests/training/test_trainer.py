@@ -327,9 +327,7 @@ def test_a_loss_that_is_not_a_number_is_told_with_its_place(make: Make) -> None:
 
 
 def test_progress_begins_at_nothing() -> None:
-    assert Progress() == Progress(
-        0, 0.0, 0, best=None, best_step=0, best_loss=None, averaged=0, stale=0, finished=False
-    )
+    assert Progress() == Progress(0, 0.0, 0, None, 0, None, 0, 0, finished=False)
 
 
 def test_a_budget_of_tokens_or_of_flops_ends_the_training(make: Make) -> None:
