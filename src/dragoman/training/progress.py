@@ -23,7 +23,7 @@ class Progress:
     best: float | None = None
     """The highest value of a validation so far; see `selection.is_better`."""
     best_step: int = 0
-    """Step of the weights that are kept, or of the last ones before their average."""
+    """Step of the weights that are kept, or of the last of those that were averaged."""
     best_loss: float | None = None
     """Dev loss of the weights that are kept; None in runs of earlier releases."""
     averaged: int = 0
@@ -71,9 +71,8 @@ class Progress:
         """Return a dictionary that `from_json` reads."""
         table = asdict(self)
         del table["stopped_by"]
-        for name in ("due", "averaged"):  # earlier releases do not know them
-            if not table[name]:
-                del table[name]
+        if not self.due:  # earlier releases do not know it
+            del table["due"]
         return table
 
     @classmethod

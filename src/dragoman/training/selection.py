@@ -124,7 +124,7 @@ def recover_best(files: RunFiles, model: nn.Module, progress: Progress) -> str |
     if progress.best is None:
         return None
     if not files.weights.exists():
-        progress.best, progress.best_step, progress.best_loss, progress.averaged, progress.stale = None, 0, None, 0, 0
+        progress.best, progress.best_step, progress.stale = None, 0, 0
         return f"{files.weights} is missing, so the best weights are chosen again, starting with the current ones."
     try:
         tensors, metadata = load_tensors(files.weights)
@@ -142,6 +142,8 @@ def recover_best(files: RunFiles, model: nn.Module, progress: Progress) -> str |
         check_fits(model, tensors, kept)
         files.save(files.weights, tensors, metadata)
         progress.averaged = 0
-        return f"{files.weights} was damaged and has been replaced by {kept}, the weights of that validation."
+        return (
+            f"{files.weights} was damaged and has been replaced by {kept}, the weights of step {progress.best_step:,}."
+        )
     check_fits(model, tensors, files.weights)
     return None
