@@ -1,15 +1,15 @@
 """What a run's confidence is worth: alarms on judged translations, and calibration on unseen text.
 
-    python -m benchmarks.confidence hallucinations RUN FOLDER [--dropout N] [--samples N] [--others N] [--reverse RUN]
-                                                   [--labels N] [--write docs/confidence.md]
+    python -m benchmarks.confidence hallucinations RUN FOLDER [--ensemble RUN ...] [--dropout N] [--samples N] [--others N]
+                                                   [--reverse RUN] [--labels N] [--write docs/confidence.md]
     python -m benchmarks.confidence reliability RUN SOURCE REFERENCE
     python -m benchmarks.confidence rescue RUN SOURCE REFERENCE
 
 `hallucinations` scores the translations of dev.csv in FOLDER, which another model made and people judged (Guerreiro et al. 2023),
-with a German-English RUN, and prints the AUROC of each feature and of combinations: without labels (the mean of standardised
-features whose direction is known), and logistic regression, fitted as `dragoman calibrate` does, by cross-validation over all
-rows, or on so many labels alone (200). A feature that grows with errors counts as it is, others negated. `--write` puts the main
-rows between two marks of a document.
+with a German-English RUN, or with several as an ensemble, and prints the AUROC of each feature and of combinations: without
+labels (the mean of standardised features whose direction is known), and logistic regression, fitted as `dragoman calibrate`
+does, by cross-validation over all rows, or on so many labels alone (200). A feature that grows with errors counts as it is,
+others negated. `--write` puts the main rows between two marks of a document.
 `reliability` translates unseen text with a calibrated run and prints the expected calibration error of its confidence; `rescue`
 prints chrF of flagged translations before and after. A row that cannot be scored is counted and printed.
 """
@@ -77,7 +77,7 @@ WITHOUT_LABELS: Mapping[str, Sequence[str]] = {
     "contrast, repetition and a reverse run": ("contrast", "repetition", "reverse"),
     "contrast, repetition and the file": ("contrast", "repetition", *FILE),
 }
-"""Features that are averaged, each with mean 0 and deviation 1; those of passes that were not made are left out."""
+"""Features that are averaged, each with mean 0 and deviation 1; a row that needs a pass that was not made is left out."""
 PARTS = 10
 MARKS = ("<!-- hallucinations -->", "<!-- /hallucinations -->")
 """Between them a document holds the main rows."""
@@ -90,7 +90,7 @@ def hallucinations(options: argparse.Namespace) -> None:
     if options.labels >= len(rows):
         raise SystemExit(f"{options.folder} has {len(rows)} translations; give fewer --labels to learn from")
     reverse = None if options.reverse is None else Translator.load(options.reverse)
-    assessor = Assessor(Translator.load(options.run), reverse=reverse)
+    assessor = Assessor(Translator.load(options.run, *options.ensemble), reverse=reverse)
     assessor.passes = PassSettings(dropout=options.dropout, samples=options.samples)
     requests = assessor.translator.requests([row["src"] for row in rows], [row["mt"] for row in rows])
     assessor.others = choose_others(assessor.translator, [row["src"] for row in rows], options.others)
@@ -136,7 +136,7 @@ def combinations(
 ) -> Iterator[tuple[str, Mapping[str, Numbers]]]:
     """Yield the scores of each combination by what is to be found: first those that need no labels."""
     for title, names in WITHOUT_LABELS.items():
-        if table.keys() & set(names):
+        if table.keys() >= set(names):
             yield f"{title}: no labels", dict.fromkeys(labels, mean_standard(table, names))
     passes = [name for name in table if name not in (*ATTENTION, *FILE)]
     for title, names in {
@@ -268,6 +268,7 @@ def main() -> None:
     one = kinds.add_parser("hallucinations")
     one.add_argument("run", type=Path)
     one.add_argument("folder", type=Path)
+    one.add_argument("--ensemble", type=Path, action="append", default=[], metavar="RUN")
     one.add_argument("--dropout", type=int, default=0)
     one.add_argument("--samples", type=int, default=0)
     one.add_argument("--others", type=int, default=8)
