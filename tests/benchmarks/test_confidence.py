@@ -59,6 +59,7 @@ def test_judged_translations_are_measured(trained: Trained, tmp_path: Path, caps
     document.write_text("<!-- hallucinations --><!-- /hallucinations -->", encoding="utf-8")
     options = Namespace(
         run=trained("transformer"),
+        ensemble=[trained("transformer")],
         folder=tmp_path,
         dropout=0,
         samples=0,
@@ -71,8 +72,8 @@ def test_judged_translations_are_measured(trained: Trained, tmp_path: Path, caps
     printed = capsys.readouterr().out
     assert "24 translations in" in printed and "1 without a token" in printed and "| contrast |" in printed
     written = document.read_text(encoding="utf-8")
-    for title in confidence.WITHOUT_LABELS:
-        assert f"\n| {title}: no labels | " in written
+    for title, names in confidence.WITHOUT_LABELS.items():
+        assert (f"\n| {title}: no labels | " in written) == ("reverse" not in names)
     assert "| score | detached or repeated (8) |" in written and "| contrast |" not in written
     with pytest.raises(SystemExit, match="fewer --labels"):
         confidence.hallucinations(Namespace(**vars(options) | {"labels": 25}))
