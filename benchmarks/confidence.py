@@ -1,6 +1,6 @@
 """What a run's confidence is worth: alarms on judged translations, and calibration on unseen text.
 
-    python -m benchmarks.confidence hallucinations RUN FOLDER [--ensemble RUN ...] [--dropout N] [--samples N] [--others N]
+    python -m benchmarks.confidence hallucinations RUN FOLDER [--ensemble RUN]... [--dropout N] [--samples N] [--others N]
                                                    [--reverse RUN] [--labels N] [--write docs/confidence.md]
     python -m benchmarks.confidence reliability RUN SOURCE REFERENCE
     python -m benchmarks.confidence rescue RUN SOURCE REFERENCE
