@@ -13,7 +13,7 @@ from dragoman.data.corpus import Pair, read_pairs
 from dragoman.data.corpus_settings import PhrasebookSettings
 from dragoman.errors import InputError
 from dragoman.inference.confidence.calibration import FILE
-from dragoman.jobs.calibrate import PICTURE, check_unseen, dev_pairs
+from dragoman.jobs.calibrate import check_unseen, dev_pairs, picture_of
 from dragoman.jobs.train import fit
 from dragoman.runs.folder import open_run
 from dragoman.runs.lock import run_lock
@@ -38,7 +38,7 @@ def write_pairs(folder: Path, pairs: list[Pair]) -> tuple[Path, Path]:
 def test_the_command_makes_what_translate_needs(run: Path, tmp_path: Path) -> None:
     assert f"make one with `dragoman calibrate {run}`" in refusal("translate", run, "--confidence", stdin=LINES)
     made = dragoman("calibrate", run, "--on", *write_pairs(tmp_path, half_right(run)))
-    assert (made.code, made.lines) == (0, [str(run / PICTURE)])
+    assert (made.code, made.lines) == (0, [str(picture_of(run))])
     for part in (
         "80 sentences",
         "expected calibration error",
@@ -169,11 +169,25 @@ def test_too_few_judgements_are_refused(run: Path, tmp_path: Path) -> None:
     assert "there are 0 translations" in refused_at_once(run, "--judgements", empty)
 
 
-@pytest.mark.parametrize("name", [FILE, PICTURE])
+@pytest.mark.parametrize("name", [FILE, "calibration.svg"])
 def test_a_folder_where_a_file_would_be_written_is_refused(run: Path, name: str) -> None:
     (run / name).mkdir()
     assert f"{run / name} cannot be written (Is a directory)" in refused_at_once(run)
-    assert not [path for path in run.iterdir() if path.name in (FILE, PICTURE) and path.is_file()]
+    assert not [path for path in run.iterdir() if path in (run / FILE, picture_of(run)) and path.is_file()]
+
+
+def test_an_ensemble_is_calibrated_in_the_folder_of_its_first_run(run: Path, trained: Trained, tmp_path: Path) -> None:
+    other = trained("rnn")
+    advice = f"`dragoman calibrate {run} {other}`"
+    assert advice in refusal("translate", run, other, "--confidence", stdin=LINES)
+    made = dragoman("calibrate", run, other, "--on", *write_pairs(tmp_path, half_right(run, other)))
+    assert (made.code, made.lines) == (0, [str(picture_of(run, other))])
+    assert f"dragoman translate {run} {other} --confidence" in made.errors
+    (row, *_) = [
+        json.loads(line) for line in dragoman("translate", run, other, "--confidence", "--json", stdin=LINES).lines
+    ]
+    assert 0 <= row["confidence"] <= 1
+    assert "has no calibration" in refusal("translate", run, "--confidence", stdin=LINES)
 
 
 def test_a_run_that_is_being_trained_is_refused(run: Path) -> None:

@@ -70,7 +70,9 @@ def test_a_report_holds_every_line_in_order_and_leaves_the_output_as_it_is(
     trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = Path(copytree(trained("transformer", *ASSIGNMENTS), tmp_path / "run"))
-    calibrate(run, PassSettings(), learn_from=from_corpus(half_right(run), most=80, threshold=None, say=lambda _: None))
+    calibrate(
+        run, passes=PassSettings(), learn_from=from_corpus(half_right(run), most=80, threshold=None, say=lambda _: None)
+    )
     lines, path = "I <b>love</b> cats.\n\nIn 1998.\nNo.\n", tmp_path / "a.html"
     monkeypatch.setattr(translate, "CHUNK", 3)
     found = dragoman("translate", run, "--report", path, stdin=lines)

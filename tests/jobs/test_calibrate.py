@@ -12,11 +12,12 @@ from dragoman.data.corpus import Pair
 from dragoman.errors import InputError
 from dragoman.inference.confidence.alarms import ALARMS, AlarmLimits
 from dragoman.inference.confidence.assessor import Assessor
-from dragoman.inference.confidence.calibration import FILE, read_calibration
+from dragoman.inference.confidence.calibration import FILE, checksum_of, path_of, read_calibration
 from dragoman.inference.confidence.evidence import PassSettings
 from dragoman.inference.translator import Translator
 from dragoman.jobs import calibrate as job
-from dragoman.jobs.calibrate import PICTURE, calibrate, dev_pairs, from_corpus, from_judgements, read_judgement
+from dragoman.jobs.calibrate import calibrate, dev_pairs, from_corpus, from_judgements, picture_of, read_judgement
+from dragoman.runs.lock import run_lock
 
 ASSIGNMENTS = ("data.dev=[{phrasebook: dev, pairs: 80}]",)
 
@@ -27,10 +28,10 @@ def run(trained: Trained, tmp_path: Path) -> Path:
     return Path(copytree(trained("transformer", *ASSIGNMENTS), tmp_path / "run"))
 
 
-def half_right(run: Path) -> list[Pair]:
-    """Return dev pairs, every other one with the run's own translation as its reference: a tiny run gets nothing else right."""
-    pairs = dev_pairs(run)
-    own = Translator.load(run).translate([pair.source for pair in pairs])
+def half_right(*runs: Path) -> list[Pair]:
+    """Return dev pairs, every other one with the runs' own translation as its reference: a tiny run gets nothing else right."""
+    pairs = dev_pairs(runs[0])
+    own = Translator.load(*runs).translate([pair.source for pair in pairs])
     return [
         pair._replace(target=one.text) if number % 2 else pair
         for number, (pair, one) in enumerate(zip(pairs, own, strict=True))
@@ -40,7 +41,7 @@ def half_right(run: Path) -> list[Pair]:
 def test_a_run_learns_from_references(run: Path) -> None:
     said: list[str] = []
     learn = from_corpus(half_right(run), most=70, threshold=None, say=said.append)
-    made = calibrate(run, PassSettings(samples=2), learn_from=learn)
+    made = calibrate(run, passes=PassSettings(samples=2), learn_from=learn)
     assert read_calibration(run) == made
     assert "Translating 70 sentences." in said
     assert made.reliability.labels == 70 and 0.05 <= made.reliability.good <= 0.95
@@ -49,12 +50,30 @@ def test_a_run_learns_from_references(run: Path) -> None:
     assert made.words is not None and made.word_reliability is not None
     assert made.limits != AlarmLimits()
     assert set(made.false_alarms) == set(ALARMS) and max(made.false_alarms.values()) <= 0.2
-    assert (run / PICTURE).read_text().startswith("<svg")
+    assert picture_of(run) == run / "calibration.svg" and picture_of(run).read_text().startswith("<svg")
     (one,) = Assessor.load(run).assess(["I love cats."], ["Tôi yêu mèo."])
     assert one.confidence is not None and 0 <= one.confidence <= 1 and len(one.words) == 3
     before = (run / FILE).read_bytes()
-    calibrate(run, PassSettings(samples=2), learn_from=learn)
+    calibrate(run, passes=PassSettings(samples=2), learn_from=learn)
     assert (run / FILE).read_bytes() == before
+
+
+def test_an_ensemble_has_a_calibration_of_its_own(run: Path, trained: Trained, tmp_path: Path) -> None:
+    other = Path(copytree(trained("rnn"), tmp_path / "other"))
+    alone = calibrate(
+        run, passes=PassSettings(), learn_from=from_corpus(half_right(run), most=80, threshold=None, say=print)
+    )
+    learn = from_corpus(half_right(run, other), most=80, threshold=None, say=print)
+    made = calibrate(run, other, passes=PassSettings(), learn_from=learn)
+    assert read_calibration(run, other) == made and made.weights != alone.weights
+    assert read_calibration(run) == alone and read_calibration(other) is None and read_calibration(other, run) is None
+    assert path_of(run, other).parent == run and picture_of(run, other).read_text().startswith("<svg")
+    assert checksum_of(run, other) == checksum_of(other, run) == made.weights
+    assert Assessor.load(run, other).assess(["I love cats."], ["Tôi yêu mèo."])[0].confidence is not None
+    changed = Path(copytree(trained("rnn", "training.steps=2"), tmp_path / "changed"))
+    assert read_calibration(run, changed) is None
+    with run_lock(other), pytest.raises(InputError, match=f"{other} is being trained"):
+        calibrate(run, other, passes=PassSettings(), learn_from=learn)
 
 
 def test_a_run_learns_from_judgements(run: Path, tmp_path: Path) -> None:
@@ -62,13 +81,13 @@ def test_a_run_learns_from_judgements(run: Path, tmp_path: Path) -> None:
     lines = [f"{pair.source}\t{pair.target}\t1\n" for pair in pairs[:40]]
     lines += [f"{pair.source}\t{other.target}\t0\n" for pair, other in zip(pairs[:40], pairs[40:], strict=True)]
     (tmp_path / "judged.tsv").write_text("".join(lines), encoding="utf-8")
-    made = calibrate(run, PassSettings(), learn_from=from_judgements(tmp_path / "judged.tsv"))
+    made = calibrate(run, passes=PassSettings(), learn_from=from_judgements(tmp_path / "judged.tsv"))
     assert (made.reliability.labels, made.reliability.good, made.good) == (80, 0.5, "judged good in judged.tsv")
     assert made.words is None
     assert made.limits == AlarmLimits()  # 40 good ones say nothing about one in fifty
     soft = [line.replace("\t0\n", "\t0.25\n") for line in lines]
     (tmp_path / "judged.tsv").write_text("".join(soft), encoding="utf-8")
-    softly = calibrate(run, PassSettings(), learn_from=from_judgements(tmp_path / "judged.tsv"))
+    softly = calibrate(run, passes=PassSettings(), learn_from=from_judgements(tmp_path / "judged.tsv"))
     assert softly.reliability.auroc is None and softly.reliability.good == pytest.approx(0.625)
 
 
@@ -85,16 +104,16 @@ def test_too_few_or_equal_labels_are_refused(run: Path) -> None:
     with pytest.raises(
         InputError, match=r"\(sentence chrF of at least 100\).*change --threshold, .* with --on, or judge"
     ):
-        calibrate(run, PassSettings(), learn_from=learn)
-    assert not (run / FILE).exists() and not (run / PICTURE).exists()
+        calibrate(run, passes=PassSettings(), learn_from=learn)
+    assert not (run / FILE).exists() and not picture_of(run).exists()
 
 
 def test_a_reverse_run_adds_a_feature_and_must_be_the_reverse(run: Path, trained: Trained) -> None:
     learn = from_corpus(dev_pairs(run), most=80, threshold=None, say=lambda _: None)
     with pytest.raises(InputError, match="would translate from vi to en"):
-        calibrate(run, PassSettings(), learn_from=learn, reverse=run)
+        calibrate(run, passes=PassSettings(), learn_from=learn, reverse=run)
     back = trained("transformer", "data.source=vi", "data.target=en", "training.steps=2")
-    made = calibrate(run, PassSettings(erasure=False), learn_from=learn, reverse=back)
+    made = calibrate(run, passes=PassSettings(erasure=False), learn_from=learn, reverse=back)
     assert "reverse" in made.sentences.features and "support" not in made.sentences.features
     assert json.loads((run / FILE).read_text())["reverse"] == str(back.resolve())
     assert Assessor.load(run).assess(["I love cats."], ["Tôi yêu mèo."])[0].confidence is not None
@@ -103,7 +122,7 @@ def test_a_reverse_run_adds_a_feature_and_must_be_the_reverse(run: Path, trained
 def test_other_sources_add_a_feature_and_are_kept(run: Path, tmp_path: Path) -> None:
     pairs = half_right(run)
     learn = from_corpus(pairs, most=80, threshold=None, say=lambda _: None, others=3)
-    made = calibrate(run, PassSettings(erasure=False), learn_from=learn)
+    made = calibrate(run, passes=PassSettings(erasure=False), learn_from=learn)
     assert "contrast" in made.sentences.features
     assert len(set(made.others)) == 4 and set(made.others) <= {pair.source for pair in pairs}
     assert Assessor.load(run).others == made.others
@@ -111,7 +130,7 @@ def test_other_sources_add_a_feature_and_are_kept(run: Path, tmp_path: Path) -> 
     judged = tmp_path / "judged.tsv"
     judged.write_text("".join(f"a\tb {row}\t{row % 2}\n" for row in range(60)), encoding="utf-8")
     with pytest.raises(InputError, match=r"--others is 1, but there are only 1 different sources"):
-        calibrate(run, PassSettings(), learn_from=from_judgements(judged, others=1))
+        calibrate(run, passes=PassSettings(), learn_from=from_judgements(judged, others=1))
 
 
 def test_words_are_right_where_the_reference_has_them_in_order() -> None:

@@ -118,7 +118,7 @@ def contestants(bench: Bench, load: Mapping[str, Any]) -> list[Contestant]:
             f"Dragoman, {minutes:.3g} minutes",
             OWN,
             {"minutes": minutes, "of": digest([code(), resolved(bench.recipe)])},
-            f"`dragoman train {Path(bench.recipe).stem}`; best weights by dev BLEU",
+            f"`dragoman train {Path(bench.recipe).stem}`; the weights that it keeps",
         )
         for minutes in own_minutes
     ]

@@ -1,5 +1,6 @@
 """`dragoman calibrate`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,7 +8,7 @@ import typer
 
 from dragoman.cli.console import announced, note, print_path
 from dragoman.cli.files import check_languages, read_aligned
-from dragoman.cli.options import Device, Run, number
+from dragoman.cli.options import Device, number
 from dragoman.errors import InputError, shell_path
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ Threshold = Annotated[
 
 
 def calibrate(
-    run: Run,
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN", help="A run, or several runs that translate as an ensemble.")
+    ],
     on: Annotated[
         tuple[Path, Path] | None,
         typer.Option(help="Source sentences and their references to learn from. [default: the dev corpora of the run]"),
@@ -64,46 +67,48 @@ def calibrate(
 
     Confidence 0.8 then says: of 100 such translations, about 80 are good. What good means, how reliable the confidence is and
     how often alarms are false are printed and kept in RUN/calibration.json; RUN/calibration.svg shows the reliability curve.
+    An ensemble has its own, also in the folder of its first RUN.
     """
     if judgements is not None and (on is not None or threshold is not None or sentences is not None):
         raise InputError(
             "--judgements already provides the texts and their labels; remove --on and --threshold and --sentences, or "
             "--judgements"
         )
-    with announced(f"Loading {run}"):
+    with announced(f"Loading {', '.join(map(str, runs))}"):
         from dragoman.inference.confidence.evidence import PassSettings
         from dragoman.jobs import calibrate as job
         from dragoman.runs.folder import open_run
 
-        opened = open_run(run)
-        opened.require("translate")
-        opened.directions.require_one(str(run))
+        opened = [open_run(one) for one in runs]
+        for one in opened:
+            one.require("translate")
+            one.directions.require_one(str(one.folder))
     if judgements is not None:
         learn_from = job.from_judgements(judgements, others=others)
     else:
-        pairs = job.dev_pairs(run) if on is None else _read_pairs(opened, *on)
+        pairs = job.dev_pairs(runs[0]) if on is None else _read_pairs(opened, *on)
         learn_from = job.from_corpus(pairs, most=sentences or SENTENCES, threshold=threshold, say=note, others=others)
-    made = job.calibrate(
-        run, PassSettings(dropout=dropout, samples=samples), learn_from=learn_from, reverse=reverse, device=device
-    )
-    report(made, run)
-    print_path(run / job.PICTURE)
+    passes = PassSettings(dropout=dropout, samples=samples)
+    made = job.calibrate(*runs, passes=passes, learn_from=learn_from, reverse=reverse, device=device)
+    report(made, runs)
+    print_path(job.picture_of(*runs))
 
 
-def _read_pairs(run: "OpenedRun", source: Path, reference: Path) -> list["Pair"]:
-    """Read sentences and references, from which something can be learned about a run."""
+def _read_pairs(runs: "Sequence[OpenedRun]", source: Path, reference: Path) -> list["Pair"]:
+    """Read sentences and references, from which something can be learned about runs."""
     from dragoman.data.corpus import Pair
     from dragoman.jobs.calibrate import check_unseen
 
-    check_languages(run.languages, source, reference)
+    check_languages(runs[0].languages, source, reference)
     sources, references = read_aligned(source, reference)
     if sources == references:
         raise InputError(f"{source} and {reference} have the same text; give source sentences and their references")
-    check_unseen(run, source)
+    for run in runs:
+        check_unseen(run, source)
     return [Pair(*pair, "") for pair in zip(sources, references, strict=True)]
 
 
-def report(made: "Calibration", run: Path) -> None:
+def report(made: "Calibration", runs: Sequence[Path]) -> None:
     """Say what was learned, on standard error."""
     from dragoman.inference.confidence.alarms import AlarmLimits
     from dragoman.jobs.calibrate import FALSE_ALARMS
@@ -130,4 +135,5 @@ def report(made: "Calibration", run: Path) -> None:
             f"The alarm `omission` is hardly ever raised: good translations reach {made.limits.omission:.0f}, where {usual:g} is "
             "usual."
         )
-    note(f"Use it with: dragoman translate {shell_path(run)} --confidence --json < FILE")
+    names = " ".join(map(shell_path, runs))
+    note(f"Use it with: dragoman translate {names} --confidence --json < FILE")

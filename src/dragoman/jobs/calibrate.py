@@ -1,4 +1,4 @@
-"""Learn what a run's confidence means: from references of a corpus, or from judgements of its translations."""
+"""Learn what the confidence of a run or an ensemble means: from references of a corpus, or from judgements of translations."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -21,11 +21,12 @@ from dragoman.errors import InputError, RunError
 from dragoman.inference.confidence.alarms import ALARMS, AlarmLimits, limits_from, measured, raise_alarms
 from dragoman.inference.confidence.assessor import Assessor, with_target
 from dragoman.inference.confidence.calibration import (
-    FILE,
     Calibration,
     Reliability,
     Scale,
+    checksum_of,
     fit_scale,
+    path_of,
     predict_unseen,
 )
 from dragoman.inference.confidence.evidence import Evidence, PassSettings, varies
@@ -38,8 +39,6 @@ from dragoman.metrics.scores import sentence_chrf
 from dragoman.runs.folder import Run, open_run
 from dragoman.runs.lock import LOCK, held
 
-PICTURE = "calibration.svg"
-"""File of a run folder: the reliability curve."""
 FEWEST = 50
 """Minimum number of labels to learn from."""
 RAREST = 0.05
@@ -71,29 +70,25 @@ class Examples:
 
 @for_one_process
 def calibrate(
-    run: Path,
+    *runs: Path,
     passes: PassSettings,
-    *,
     learn_from: "Callable[[Assessor], Examples]",
     reverse: Path | None = None,
     device: str = "auto",
 ) -> Calibration:
-    """Calibrate a run, and write calibration.json and calibration.svg into its folder; `reverse` adds a feature."""
-    check_place(run)
-    weights = weights_digest(run / "model.safetensors")
-    translator = Translator.load(run, device=device)
+    """Calibrate a run, or several as an ensemble, and write what was learned and its picture into the folder of the first.
+
+    `reverse` adds a feature.
+    """
+    run = runs[0]
+    check_place(*runs)
+    weights = checksum_of(*runs)
+    translator = Translator.load(*runs, device=device)
     assert weights is not None, "loading has checked it"
     translator.directions.require_one(str(run))
     if passes.dropout and not varies(translator):
         raise InputError(f"{run} was trained without dropout, so passes with dropout say nothing; remove --dropout")
-    back = None if reverse is None else Translator.load(reverse, device=device, **ALONE)
-    if back is not None:
-        back.directions.require_one(str(reverse))
-    if back is not None and back.languages != translator.languages[::-1]:
-        raise InputError(
-            f"{reverse} translates from {' to '.join(back.languages)}, but the reverse of {run} would translate from "
-            f"{' to '.join(translator.languages[::-1])}; give a run of that direction"
-        )
+    back = None if reverse is None else load_reverse(reverse, run, translator.languages, device=device)
     assessor = Assessor(translator, reverse=back)
     assessor.passes = passes
     examples = learn_from(assessor)
@@ -123,9 +118,26 @@ def calibrate(
         words=words[0],
         word_reliability=words[1],
     )
-    found.write(run)
-    write_recorded(run, run / PICTURE, draw_reliability(found.reliability.bins, f"P({found.good})") + "\n")
+    found.write(*runs)
+    write_recorded(run, picture_of(*runs), draw_reliability(found.reliability.bins, f"P({found.good})") + "\n")
     return found
+
+
+def picture_of(*runs: Path) -> Path:
+    """Return where the reliability curve of a run, or of an ensemble, is drawn: in the folder of the first."""
+    return path_of(*runs).with_suffix(".svg")
+
+
+def load_reverse(reverse: Path, run: Path, languages: tuple[str, str], *, device: str) -> Translator:
+    """Load the reverse of a run between these languages. InputError if it is not its reverse."""
+    back = Translator.load(reverse, device=device, **ALONE)
+    back.directions.require_one(str(reverse))
+    if back.languages != languages[::-1]:
+        raise InputError(
+            f"{reverse} translates from {' to '.join(back.languages)}, but the reverse of {run} would translate from "
+            f"{' to '.join(languages[::-1])}; give a run of that direction"
+        )
+    return back
 
 
 def measure_scale(
@@ -303,14 +315,15 @@ def same_words(words: Sequence[str], reference: Sequence[str]) -> list[int]:
     return labels
 
 
-def check_place(run: Path) -> None:
-    """Raise InputError if what is learned about a run cannot be written into its folder, or would not last."""
-    if held(run / LOCK):
-        raise InputError(
-            f"{run} is being trained, and confidence belongs to its final weights; wait until it has finished"
-        )
-    for name in (FILE, PICTURE):
-        check_output(run / name)
+def check_place(*runs: Path) -> None:
+    """Raise InputError if what is learned about runs cannot be written into the folder of the first, or would not last."""
+    for run in runs:
+        if held(run / LOCK):
+            raise InputError(
+                f"{run} is being trained, and confidence belongs to its final weights; wait until it has finished"
+            )
+    for path in (path_of(*runs), picture_of(*runs)):
+        check_output(path)
 
 
 def check_unseen(run: Run, path: Path) -> None:

@@ -128,8 +128,9 @@ def test_no_calibration_is_refused_with_advice(trained: Trained) -> None:
     with pytest.raises(InputError, match=r"has no calibration.*`dragoman calibrate ") as error:
         Assessor.load(run).require_calibration()
     assert str(run) in str(error.value)
-    with pytest.raises(InputError, match="an ensemble has no calibration"):
+    with pytest.raises(InputError, match=r"the ensemble of .* has no calibration.*`dragoman calibrate .* .*`") as error:
         Assessor.load(run, trained("rnn")).require_calibration()
+    assert str(trained("rnn")) in str(error.value)
 
 
 def test_a_reverse_run_that_changed_is_refused(trained: Trained, tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 from dragoman.data.checksums import weights_digest
 from dragoman.data.directions import Languages
 from dragoman.decoding.settings import ALONE
-from dragoman.errors import InputError, RunError, shell_path
+from dragoman.errors import InputError, RunError
 from dragoman.inference.confidence.alarms import Alarm, AlarmLimits, raise_alarms
-from dragoman.inference.confidence.calibration import Calibration, read_calibration
+from dragoman.inference.confidence.calibration import Calibration, command_for, read_calibration
 from dragoman.inference.confidence.evidence import Evidence, PassSettings, gather
 from dragoman.inference.confidence.features import capitals_say_little, sentence_features, word_features
 from dragoman.inference.requests import EncodedRequest
@@ -59,21 +59,21 @@ class Assessor:
 
     @classmethod
     def load(cls, /, *runs: str | Path, device: str = "auto", **decoding: Any) -> "Assessor":
-        """Load a run, or several as an ensemble, as `Translator.load` does, with the calibration of a single run if any."""
+        """Load a run, or several as an ensemble, as `Translator.load` does, with its calibration if there is one."""
         return cls.of(Translator.load(*runs, device=device, **decoding), device=device)
 
     @classmethod
     def of(cls, translator: Translator, *, device: str = "auto") -> "Assessor":
         """Assess with a loaded translator. RunError if its calibration cannot be used."""
-        runs = translator.engine.runs
-        calibration = read_calibration(runs[0].folder) if len(runs) == 1 else None
+        folders = [run.folder for run in translator.engine.runs]
+        calibration = read_calibration(*folders) if folders else None
         reverse = None
         if calibration is not None and calibration.reverse is not None:
-            folder = runs[0].folder
             if weights_digest(Path(calibration.reverse) / "model.safetensors") != calibration.reverse_weights:
+                name = ", ".join(map(str, folders))
                 raise RunError(
-                    f"the calibration of {folder} was made with the reverse run {calibration.reverse}, which is missing or has "
-                    f"changed; make it again with `dragoman calibrate {shell_path(folder)}`"
+                    f"the calibration of {name} was made with the reverse run {calibration.reverse}, which is missing or has "
+                    f"changed; make it again with `{command_for(*folders)}`"
                 )
             reverse = Translator.load(calibration.reverse, device=device, **ALONE)
         return cls(translator, calibration, reverse)
@@ -81,15 +81,11 @@ class Assessor:
     def require_calibration(self, to: Between | None = None) -> Calibration:
         """Return the calibration. Raises InputError if there is none, with how to make one, or if it is for other languages."""
         if self.calibration is None:
-            runs = self.translator.engine.runs
-            if len(runs) > 1:
-                raise InputError(
-                    "an ensemble has no calibration, so no confidence; give one run, or ask for alarms only"
-                )
-            name = str(runs[0].folder) if runs else "RUN"
+            folders = [run.folder for run in self.translator.engine.runs] or [Path("RUN")]
+            name = str(folders[0]) if len(folders) == 1 else f"the ensemble of {', '.join(map(str, folders))}"
             raise InputError(
-                f"{name} has no calibration, so no confidence yet; make one with `dragoman calibrate {shell_path(name)}`, or ask "
-                "for alarms only"
+                f"{name} has no calibration, so no confidence yet; make one with `{command_for(*folders)}`, or ask for alarms "
+                "only"
             )
         if to is not None and to.source is not None and tuple(to) != self.translator.languages:
             own, other = (" to ".join(map(str, one)) for one in (self.translator.languages, to))

@@ -1,5 +1,6 @@
-"""What `dragoman calibrate` learns about a run: how its features become a probability. A file of the run's folder."""
+"""What `dragoman calibrate` learns about a run, or an ensemble: how features become a probability. A file of the run's folder."""
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ from dragoman.metrics.calibration import Bin, Isotonic, Logistic, fit_isotonic, 
 from dragoman.settings import Settings, parse
 
 FILE = "calibration.json"
-"""File of a run folder."""
+"""File of a run folder; that of an ensemble, in the folder of its first run, also has a part of a checksum in its name."""
 FORMAT = 2
 ENOUGH = 1000
 """Labels from which on the logistic curve is bent by isotonic regression; of fewer, that would learn chance."""
@@ -70,7 +71,7 @@ class Calibration(Settings):
 
     format: int = FORMAT
     weights: str
-    """Checksum of the weights that it was made with."""
+    """Checksum of the weights that it was made with, as `checksum_of` returns it."""
     passes: PassSettings
     others: tuple[str, ...] = ()
     """Other sources that translations are scored with too."""
@@ -88,28 +89,45 @@ class Calibration(Settings):
     words: Scale | None = None
     word_reliability: Reliability | None = None
 
-    def write(self, folder: Path) -> None:
-        """Write the file into a run folder."""
-        write_recorded(
-            folder, folder / FILE, json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
-        )
+    def write(self, *folders: Path) -> None:
+        """Write the file of a run, or of an ensemble, into the folder of the first."""
+        text = json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
+        write_recorded(folders[0], path_of(*folders), text)
 
 
-def read_calibration(folder: Path) -> Calibration | None:
-    """Read the calibration of a run, None if it has none. RunError if it is damaged, or made with other weights."""
-    path = folder / FILE
+def checksum_of(*folders: Path) -> str | None:
+    """Return the checksum of a run's weights, or of those of an ensemble, whose order does not count. None without one."""
+    known = [weights_digest(folder / "model.safetensors") for folder in folders]
+    if len(known) == 1 or None in known:
+        return None if None in known else known[0]
+    return hashlib.sha256(" ".join(sorted(map(str, known))).encode("ascii")).hexdigest()
+
+
+def path_of(*folders: Path) -> Path:
+    """Return where the calibration of a run, or of an ensemble, is: in the folder of the first."""
+    return folders[0] / (FILE if len(folders) == 1 else FILE.replace(".", f"-{str(checksum_of(*folders))[:8]}."))
+
+
+def command_for(*folders: Path) -> str:
+    """Return the command that makes the calibration of a run, or of an ensemble."""
+    return " ".join(["dragoman calibrate", *map(shell_path, folders)])
+
+
+def read_calibration(*folders: Path) -> Calibration | None:
+    """Read the calibration of a run, or of an ensemble; None if it has none. RunError if damaged, or made with other weights."""
+    path = path_of(*folders)
     if not path.exists():
         return None
-    again = f"make it again with `dragoman calibrate {shell_path(folder)}`"
+    again = f"make it again with `{command_for(*folders)}`"
     try:
         table = load_json(path)
         if not isinstance(table, dict) or table.get("format") != FORMAT:
             raise RunError(f"{path} was not written by this version of Dragoman; {again}")
         found = parse(Calibration, table, str(path))
-        check(folder, path)
+        check(folders[0], path)
     except (ValueError, OSError, SettingsError, DamagedError):
         raise RunError(f"{path} is damaged; {again}") from None
-    if found.weights != weights_digest(folder / "model.safetensors"):
+    if found.weights != checksum_of(*folders):
         raise RunError(f"{path} belongs to other weights than this run's; {again}")
     return found
 
