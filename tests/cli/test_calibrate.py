@@ -78,6 +78,7 @@ def test_what_would_be_ignored_is_refused(run: Path, tmp_path: Path, trained: Tr
     for option in (("--threshold", 40), ("--on", tmp_path / "a", tmp_path / "b")):
         assert "remove --on and --threshold" in refusal("calibrate", run, "--judgements", tmp_path / "j", *option)
     assert "dragoman fill" in refusal("calibrate", trained("masked_lm"))
+    assert "dragoman fill" in refusal("calibrate", run, trained("masked_lm"))
     assert "and --sentences, or" in refusal("calibrate", run, "--judgements", tmp_path / "j", "--sentences", 70)
 
 
@@ -126,6 +127,10 @@ def test_text_that_the_run_was_trained_on_is_refused(tmp_path: Path) -> None:
     fit(recipe("rnn", corpus, "training.steps=1"), tmp_path / "own")
     assert "was trained on" in refused_at_once(tmp_path / "own", "--on", *train)
     fit(recipe("rnn", "training.steps=1"), tmp_path / "other")
+    assert "own was trained on" in refused_at_once(tmp_path / "other", tmp_path / "own", "--on", *train)
+    dev = f"data.dev=[{{source: {train[0]}, target: {train[1]}}}]"
+    fit(recipe("rnn", dev, "training.steps=1"), tmp_path / "third")
+    assert "own was trained on" in refused_at_once(tmp_path / "third", tmp_path / "own")
     adapted = open_run(tmp_path / "other")
     check_unseen(adapted, train[0])
     adapted.manifest["adapted"] = {"runs": [str(tmp_path / "gone"), str(tmp_path / "own"), str(adapted.folder)]}
@@ -187,6 +192,9 @@ def test_an_ensemble_is_calibrated_in_the_folder_of_its_first_run(run: Path, tra
         json.loads(line) for line in dragoman("translate", run, other, "--confidence", "--json", stdin=LINES).lines
     ]
     assert 0 <= row["confidence"] <= 1
+    page = tmp_path / "report.html"
+    assert dragoman("translate", run, other, "--report", page, stdin=LINES).code == 0
+    assert f"{run} and {other}" in page.read_text(encoding="utf-8")
     assert "has no calibration" in refusal("translate", run, "--confidence", stdin=LINES)
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.tiny import Trained
 
 from dragoman.data.corpus import Pair
-from dragoman.errors import InputError
+from dragoman.errors import InputError, RunError
 from dragoman.inference.confidence.alarms import ALARMS, AlarmLimits
 from dragoman.inference.confidence.assessor import Assessor
 from dragoman.inference.confidence.calibration import FILE, checksum_of, path_of, read_calibration
@@ -70,8 +70,14 @@ def test_an_ensemble_has_a_calibration_of_its_own(run: Path, trained: Trained, t
     assert path_of(run, other).parent == run and picture_of(run, other).read_text().startswith("<svg")
     assert checksum_of(run, other) == checksum_of(other, run) == made.weights
     assert Assessor.load(run, other).assess(["I love cats."], ["Tôi yêu mèo."])[0].confidence is not None
-    changed = Path(copytree(trained("rnn", "training.steps=2"), tmp_path / "changed"))
-    assert read_calibration(run, changed) is None
+    changed = Path(copytree(trained("rnn", "training.steps=2"), tmp_path / "changed" / "other"))
+    with pytest.raises(
+        RunError, match=f"other weights than {run} and {changed}; make it .*`dragoman calibrate {run} {changed}`"
+    ):
+        read_calibration(run, changed)
+    path_of(run, other).write_text(path_of(run, other).read_text().replace("0", "1", 1))
+    with pytest.raises(RunError, match="is damaged"):
+        read_calibration(run, other)
     with run_lock(other), pytest.raises(InputError, match=f"{other} is being trained"):
         calibrate(run, other, passes=PassSettings(), learn_from=learn)
 

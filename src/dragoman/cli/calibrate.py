@@ -38,7 +38,9 @@ def calibrate(
     ],
     on: Annotated[
         tuple[Path, Path] | None,
-        typer.Option(help="Source sentences and their references to learn from. [default: the dev corpora of the run]"),
+        typer.Option(
+            help="Source sentences and their references to learn from. [default: the dev corpora of the first RUN]"
+        ),
     ] = None,
     judgements: Annotated[
         Path | None,
@@ -63,11 +65,11 @@ def calibrate(
     ] = None,
     device: Device = "auto",
 ) -> None:
-    """Learn from a dev set how far to trust a run.
+    """Learn from a dev set how far to trust a run, or an ensemble.
 
     Confidence 0.8 then says: of 100 such translations, about 80 are good. What good means, how reliable the confidence is and
     how often alarms are false are printed and kept in RUN/calibration.json; RUN/calibration.svg shows the reliability curve.
-    An ensemble has its own, also in the folder of its first RUN.
+    Those of an ensemble are in the folder of its first RUN too, under the names of the others: calibration+OTHER.json.
     """
     if judgements is not None and (on is not None or threshold is not None or sentences is not None):
         raise InputError(
@@ -77,21 +79,28 @@ def calibrate(
     with announced(f"Loading {', '.join(map(str, runs))}"):
         from dragoman.inference.confidence.evidence import PassSettings
         from dragoman.jobs import calibrate as job
-        from dragoman.runs.folder import open_run
 
-        opened = [open_run(one) for one in runs]
-        for one in opened:
-            one.require("translate")
-            one.directions.require_one(str(one.folder))
+        opened = _opened(runs)
     if judgements is not None:
         learn_from = job.from_judgements(judgements, others=others)
     else:
-        pairs = job.dev_pairs(runs[0]) if on is None else _read_pairs(opened, *on)
+        pairs = job.dev_pairs(*runs) if on is None else _read_pairs(opened, *on)
         learn_from = job.from_corpus(pairs, most=sentences or SENTENCES, threshold=threshold, say=note, others=others)
     passes = PassSettings(dropout=dropout, samples=samples)
     made = job.calibrate(*runs, passes=passes, learn_from=learn_from, reverse=reverse, device=device)
     report(made, runs)
     print_path(job.picture_of(*runs))
+
+
+def _opened(runs: Sequence[Path]) -> list["OpenedRun"]:
+    """Open runs, each of which must translate in one direction."""
+    from dragoman.runs.folder import open_run
+
+    opened = [open_run(run) for run in runs]
+    for one in opened:
+        one.require("translate")
+        one.directions.require_one(str(one.folder))
+    return opened
 
 
 def _read_pairs(runs: "Sequence[OpenedRun]", source: Path, reference: Path) -> list["Pair"]:

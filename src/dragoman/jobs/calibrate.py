@@ -87,7 +87,8 @@ def calibrate(
     assert weights is not None, "loading has checked it"
     translator.directions.require_one(str(run))
     if passes.dropout and not varies(translator):
-        raise InputError(f"{run} was trained without dropout, so passes with dropout say nothing; remove --dropout")
+        names = " and ".join(map(str, runs))
+        raise InputError(f"passes with dropout say nothing of {names}, trained without dropout; remove --dropout")
     back = None if reverse is None else load_reverse(reverse, run, translator.languages, device=device)
     assessor = Assessor(translator, reverse=back)
     assessor.passes = passes
@@ -282,14 +283,17 @@ def choose_others(translator: Translator, sources: Sequence[str], count: int) ->
     return tuple(Random(1).sample(list(different.values()), count + 1))
 
 
-def dev_pairs(run: Path) -> list[Pair]:
-    """Return the pairs of a run's dev corpora."""
+def dev_pairs(run: Path, *others: Path) -> list[Pair]:
+    """Return the pairs of a run's dev corpora. InputError if another run of the ensemble was trained on them."""
     opened = open_run(run)
     if not opened.recipe.data.dev:
         raise InputError(
             f"{run} was imported, so it names no dev corpora; give sentences and their references with --on"
         )
     data = opened.recipe.data
+    for other in map(open_run, others):
+        for file in (file for corpus in data.dev for file in corpus_files(corpus, data)):
+            check_unseen(other, file)
     return [pair for corpus in data.dev for pair in read_pairs(corpus, data)]
 
 
@@ -348,7 +352,8 @@ def check_unseen(run: Run, path: Path) -> None:
     )
     if path.is_file() and file_checksum(path) in trained - held_out - {None}:
         raise InputError(
-            f"{run.folder} was trained on {path}, where it is more often right than elsewhere; give sentences it has not seen"
+            f"{run.folder} was trained on {path}, where it is more often right than elsewhere; give sentences that it has not "
+            "seen with --on"
         )
 
 

@@ -13,6 +13,7 @@ from dragoman.data.directions import Directions
 from dragoman.errors import InputError, RunError
 from dragoman.inference.confidence.alarms import Alarm, AlarmLimits
 from dragoman.inference.confidence.assessor import Assessment, Assessor
+from dragoman.inference.confidence.calibration import checksum_of
 from dragoman.inference.confidence.features import sentence_features
 from dragoman.inference.requests import EncodedRequest, Request
 from dragoman.inference.translation import Translation
@@ -138,6 +139,12 @@ def test_a_reverse_run_that_changed_is_refused(trained: Trained, tmp_path: Path)
     made(folder).model_copy(update={"reverse": str(tmp_path / "away"), "reverse_weights": "0"}).write(folder)
     with pytest.raises(RunError, match="which is missing or has changed; make it again"):
         Assessor.load(folder)
+    other = trained("rnn")
+    weights = checksum_of(folder, other)
+    away = {"weights": weights, "reverse": str(tmp_path / "away"), "reverse_weights": "0"}
+    made(folder).model_copy(update=away).write(folder, other)
+    with pytest.raises(RunError, match=f"changed; make it again with `dragoman calibrate {folder} {other}`"):
+        Assessor.load(folder, other)
 
 
 def test_an_alarm_or_little_confidence_flags() -> None:

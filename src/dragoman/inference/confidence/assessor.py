@@ -70,7 +70,7 @@ class Assessor:
         reverse = None
         if calibration is not None and calibration.reverse is not None:
             if weights_digest(Path(calibration.reverse) / "model.safetensors") != calibration.reverse_weights:
-                name = ", ".join(map(str, folders))
+                name = " and ".join(map(str, folders))
                 raise RunError(
                     f"the calibration of {name} was made with the reverse run {calibration.reverse}, which is missing or has "
                     f"changed; make it again with `{command_for(*folders)}`"
@@ -82,7 +82,7 @@ class Assessor:
         """Return the calibration. Raises InputError if there is none, with how to make one, or if it is for other languages."""
         if self.calibration is None:
             folders = [run.folder for run in self.translator.engine.runs] or [Path("RUN")]
-            name = str(folders[0]) if len(folders) == 1 else f"the ensemble of {', '.join(map(str, folders))}"
+            name = str(folders[0]) if len(folders) == 1 else f"the ensemble of {' and '.join(map(str, folders))}"
             raise InputError(
                 f"{name} has no calibration, so no confidence yet; make one with `{command_for(*folders)}`, or ask for alarms "
                 "only"

@@ -18,7 +18,7 @@ from dragoman.metrics.calibration import Bin, Isotonic, Logistic, fit_isotonic, 
 from dragoman.settings import Settings, parse
 
 FILE = "calibration.json"
-"""File of a run folder; that of an ensemble, in the folder of its first run, also has a part of a checksum in its name."""
+"""File of a run folder; that of an ensemble, in the folder of its first run, has the names of the other runs in its own."""
 FORMAT = 2
 ENOUGH = 1000
 """Labels from which on the logistic curve is bent by isotonic regression; of fewer, that would learn chance."""
@@ -98,14 +98,20 @@ class Calibration(Settings):
 def checksum_of(*folders: Path) -> str | None:
     """Return the checksum of a run's weights, or of those of an ensemble, whose order does not count. None without one."""
     known = [weights_digest(folder / "model.safetensors") for folder in folders]
-    if len(known) == 1 or None in known:
-        return None if None in known else known[0]
-    return hashlib.sha256(" ".join(sorted(map(str, known))).encode("ascii")).hexdigest()
+    if len(known) == 1:
+        return known[0]
+    given = sorted(one for one in known if one is not None)
+    return hashlib.sha256(" ".join(given).encode("ascii")).hexdigest() if len(given) == len(known) else None
 
 
 def path_of(*folders: Path) -> Path:
-    """Return where the calibration of a run, or of an ensemble, is: in the folder of the first."""
-    return folders[0] / (FILE if len(folders) == 1 else FILE.replace(".", f"-{str(checksum_of(*folders))[:8]}."))
+    """Return where the calibration of a run, or of an ensemble, is: in the folder of the first.
+
+    >>> path_of(Path("runs/a")).name, path_of(Path("runs/a"), Path("runs/c"), Path("b")).name
+    ('calibration.json', 'calibration+b+c.json')
+    """
+    others = sorted(folder.resolve().name for folder in folders[1:])
+    return folders[0] / FILE.replace(".", "".join(f"+{name}" for name in others) + ".")
 
 
 def command_for(*folders: Path) -> str:
@@ -128,7 +134,7 @@ def read_calibration(*folders: Path) -> Calibration | None:
     except (ValueError, OSError, SettingsError, DamagedError):
         raise RunError(f"{path} is damaged; {again}") from None
     if found.weights != checksum_of(*folders):
-        raise RunError(f"{path} belongs to other weights than this run's; {again}")
+        raise RunError(f"{path} belongs to other weights than {' and '.join(map(str, folders))}; {again}")
     return found
 
 

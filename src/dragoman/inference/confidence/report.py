@@ -24,7 +24,7 @@ def write_confidence_report(
             f"{len(sources)} sources and {len(translations)} translations cannot be shown together; give one for each"
         )
     page = ConfidencePage(
-        run=str(assessor.translator.engine.runs[0].folder),
+        run=" and ".join(str(run.folder) for run in assessor.translator.engine.runs),
         languages=assessor.translator.languages,
         sentences=[_sentence(assessor, *pair) for pair in zip(sources, translations, strict=True)],
         good=known.good,
