@@ -22,6 +22,8 @@ OWN = "own"
 """Name of the corpus of a plan for one's own files."""
 PEER_TOKENS = 125_000
 """Target tokens that another toolkit learns from in a minute of a core, about."""
+PEER_PASSES = 3
+"""Passes of another toolkit for which the dropout of one pass of `auto` is best: it learns less from a pass (docs/quality.md)."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +89,8 @@ def plan() -> dict[str, Any]:
 def own_plan(folder: Path, source: str, target: str, minutes: Sequence[float]) -> dict[str, Any]:
     """Return a plan for the files that own-files reads: what `auto` chooses, and all other toolkits, for some minutes each.
 
-    The vocabulary of the others has the size that `auto` would choose, and dropout is that for as many passes as they have time
-    for in the longest training. InputError names a file that is missing.
+    The vocabulary of the others has the size that `auto` would choose, and their dropout follows from the passes for which they
+    have time in the longest training. InputError names a file that is missing.
     """
     names = [f"{part}.{language}" for part in ("train", "dev") for language in (source, target)]
     missing = next((name for name in names if not (folder / name).is_file()), None)
@@ -101,7 +103,7 @@ def own_plan(folder: Path, source: str, target: str, minutes: Sequence[float]) -
     sized = {
         **peers,
         "text": {**peers["text"], "size": vocabulary_size(characters)},
-        "model": {**peers["model"], "dropout": dropout_for(passes)},
+        "model": {**peers["model"], "dropout": dropout_for(passes / PEER_PASSES)},
     }
     train, dev = ({side: f"{part}.{{{side}}}" for side in ("source", "target")} for part in ("train", "dev"))
     corpus = {

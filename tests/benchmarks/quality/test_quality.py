@@ -170,6 +170,18 @@ def test_own_files_are_compared_with_every_toolkit(small: Path, capsys: pytest.C
     assert not {job.key for job in other} & {job.key for job in found}, "other files are another training"
 
 
+@pytest.mark.parametrize(("passes", "dropout"), [(11, 0.0), (13, 0.1), (40, 0.2)])
+def test_other_toolkits_need_more_passes_for_as_much_dropout(
+    small: Path, monkeypatch: pytest.MonkeyPatch, passes: int, dropout: float
+) -> None:
+    for part in ("train", "dev"):
+        for side in ("en", "vi"):
+            (small / f"{part}.{side}").write_bytes((small / f"a.{side}").read_bytes())
+    length = len((small / "train.vi").read_text(encoding="utf-8")) / 4
+    monkeypatch.setattr(plan_module, "PEER_TOKENS", passes * length / 60)
+    assert plan_module.own_plan(small, "en", "vi", [15, 60])["peers"]["model"]["dropout"] == dropout
+
+
 def test_own_files_need_their_languages(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         command.main(["--files", str(small)])
