@@ -65,7 +65,7 @@ def calibrate(
     ] = None,
     device: Device = "auto",
 ) -> None:
-    """Learn from a dev set how far to trust a run, or an ensemble.
+    """Learn from a dev set how far to trust translations.
 
     Confidence 0.8 then says: of 100 such translations, about 80 are good. What good means, how reliable the confidence is and
     how often alarms are false are printed and kept in RUN/calibration.json; RUN/calibration.svg shows the reliability curve.
