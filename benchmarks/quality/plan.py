@@ -23,7 +23,8 @@ OWN = "own"
 PEER_TOKENS = 125_000
 """Target tokens that another toolkit learns from in a minute of a core, about."""
 PEER_PASSES = 3
-"""Passes of another toolkit for which the dropout of one pass of `auto` is best: it learns less from a pass (docs/quality.md)."""
+"""How many times as many passes as `auto` other toolkits make before they get as much dropout: estimated from one corpus, where
+Hugging Face's model was better without dropout than with 0.1 after 4 to 7 passes."""
 
 
 @dataclass(frozen=True)
