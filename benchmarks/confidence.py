@@ -16,6 +16,7 @@ prints chrF of flagged translations before and after. A row that cannot be score
 
 import argparse
 import csv
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ from benchmarks.pages import replace_between
 from numpy.typing import NDArray
 
 from dragoman.data.lines import read_lines
+from dragoman.errors import DragomanError
 from dragoman.inference.confidence.assessor import Assessor
 from dragoman.inference.confidence.calibration import fit_regularised
 from dragoman.inference.confidence.evidence import Evidence, PassSettings
@@ -261,8 +263,8 @@ def measure_rescue(options: argparse.Namespace) -> None:
             print(f"{name}: chrF {score.score:.2f} of the flagged ones  {score.signature}")
 
 
-def main() -> None:
-    """Measure what the command line names."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure what the command line names; return the exit code."""
     parser = argparse.ArgumentParser(description="What a run's confidence is worth.")
     kinds = parser.add_subparsers(required=True)
     one = kinds.add_parser("hallucinations")
@@ -282,9 +284,14 @@ def main() -> None:
         other.add_argument("source", type=Path)
         other.add_argument("reference", type=Path)
         other.set_defaults(measure=measure)
-    options = parser.parse_args()
-    options.measure(options)
+    options = parser.parse_args(arguments)
+    try:
+        options.measure(options)
+    except (DragomanError, OSError) as error:
+        print(f"confidence: {error}", file=sys.stderr)
+        return 2
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -44,6 +44,14 @@ def test_attention_to_one_word_is_far_from_uniform() -> None:
     assert to_uniform(evidence("a", "b")) == {}
 
 
+def test_what_cannot_be_read_is_refused_with_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "dev.csv").write_text("src,mt\n" * 300, encoding="utf-8")
+    assert confidence.main(["hallucinations", str(tmp_path / "none"), str(tmp_path)]) == 2
+    assert confidence.main(["hallucinations", str(tmp_path), str(tmp_path / "none")]) == 2
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith(f"confidence: there is no run folder {tmp_path / 'none'}") and "dev.csv" in second
+
+
 def test_judged_translations_are_measured(trained: Trained, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     columns = ["src", "mt", "ref", "repetitions", "named-entity", "omission", "strong-unsupport", "full-unsupport"]
     rows = [

@@ -66,7 +66,7 @@ def test_an_ensemble_has_a_calibration_of_its_own(run: Path, trained: Trained, t
     learn = from_corpus(half_right(run, other), most=80, threshold=None, say=print)
     made = calibrate(run, other, passes=PassSettings(), learn_from=learn)
     assert read_calibration(run, other) == made and made.weights != alone.weights
-    assert read_calibration(run) == alone and read_calibration(other) is None and read_calibration(other, run) is None
+    assert read_calibration(run) == alone and read_calibration(other) is None and read_calibration(other, run) == made
     assert path_of(run, other).parent == run and picture_of(run, other).read_text().startswith("<svg")
     assert checksum_of(run, other) == checksum_of(other, run) == made.weights
     assert Assessor.load(run, other).assess(["I love cats."], ["Tôi yêu mèo."])[0].confidence is not None
@@ -77,7 +77,9 @@ def test_an_ensemble_has_a_calibration_of_its_own(run: Path, trained: Trained, t
         read_calibration(run, changed)
     path_of(run, other).write_text(path_of(run, other).read_text().replace("0", "1", 1))
     with pytest.raises(RunError, match="is damaged"):
-        read_calibration(run, other)
+        read_calibration(other, run)
+    with pytest.raises(InputError, match=f"{run} is given twice"):
+        calibrate(run, run, passes=PassSettings(), learn_from=learn)
     with run_lock(other), pytest.raises(InputError, match=f"{other} is being trained"):
         calibrate(run, other, passes=PassSettings(), learn_from=learn)
 

@@ -320,8 +320,13 @@ def same_words(words: Sequence[str], reference: Sequence[str]) -> list[int]:
 
 
 def check_place(*runs: Path) -> None:
-    """Raise InputError if what is learned about runs cannot be written into the folder of the first, or would not last."""
-    for run in runs:
+    """Raise InputError if what is learned about runs cannot be written into the folder of the first, or would not last.
+
+    So it is for a run that is given twice, which no ensemble gains from.
+    """
+    for at, run in enumerate(runs):
+        if run.resolve() in [other.resolve() for other in runs[:at]]:
+            raise InputError(f"{run} is given twice, but an ensemble needs different runs; give each run once")
         if held(run / LOCK):
             raise InputError(
                 f"{run} is being trained, and confidence belongs to its final weights; wait until it has finished"

@@ -120,17 +120,22 @@ def command_for(*folders: Path) -> str:
 
 
 def read_calibration(*folders: Path) -> Calibration | None:
-    """Read the calibration of a run, or of an ensemble; None if it has none. RunError if damaged, or made with other weights."""
-    path = path_of(*folders)
-    if not path.exists():
+    """Read the calibration of a run, or of an ensemble, whichever of its runs has it; None if there is none.
+
+    RunError if it is damaged, or made with other weights.
+    """
+    orders = [(first, *folders[:at], *folders[at + 1 :]) for at, first in enumerate(folders)]
+    order = next((one for one in orders if path_of(*one).exists()), None)
+    if order is None:
         return None
-    again = f"make it again with `{command_for(*folders)}`"
+    path = path_of(*order)
+    again = f"make it again with `{command_for(*order)}`"
     try:
         table = load_json(path)
         if not isinstance(table, dict) or table.get("format") != FORMAT:
             raise RunError(f"{path} was not written by this version of Dragoman; {again}")
         found = parse(Calibration, table, str(path))
-        check(folders[0], path)
+        check(order[0], path)
     except (ValueError, OSError, SettingsError, DamagedError):
         raise RunError(f"{path} is damaged; {again}") from None
     if found.weights != checksum_of(*folders):
