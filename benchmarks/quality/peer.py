@@ -63,9 +63,14 @@ def train_peer(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _prepared(data: DataSettings, recipe: dict[str, Any], *, work: Path) -> Prepared:
-    """Cut the training corpora into batches, filtered as Dragoman's own training filters them."""
+    """Cut the training corpora into batches, filtered and repeated as Dragoman's own training filters and repeats them."""
     keep = PairFilter(data.filters).keep
-    pairs = [(pair.source, pair.target) for corpus in data.train for pair in keep(read_pairs(corpus, data))]
+    pairs = [
+        (pair.source, pair.target)
+        for corpus in data.train
+        for pair in keep(read_pairs(corpus, data))
+        for _ in range(corpus.repeat)
+    ]
     tokens = recipe["training"]["batch_tokens"]
     return prepare_pairs(work, pairs, name="", size=recipe["text"]["size"], tokens=tokens)
 

@@ -101,6 +101,8 @@ def test_another_toolkit_learns_the_same_pairs_and_is_scored_alike(
     small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan_module.plan()["sweep"][0] |= {"budget": {"minutes": 0.1}, "variants": ["fake"]}
+    small_corpus = plan_module.plan()["corpora"]["small"]
+    small_corpus["train"] = [small_corpus["dev"][0] | {"repeat": 2}]
     fake = Peer("fake", "Fake", script=Path(__file__).parents[1] / "speed" / "fake.py")
     monkeypatch.setattr(peer_module, "PEERS", ((fake, ""),))
     (given,) = jobs(small, small / "work", earlier={})
@@ -110,6 +112,8 @@ def test_another_toolkit_learns_the_same_pairs_and_is_scored_alike(
     sources, targets = zip(*LINES * 4, strict=True)
     assert found["bleu"]["All"] == pytest.approx(bleu(sources, [targets]).score)
     assert found["chrf"]["All"] == pytest.approx(chrf(sources, [targets]).score) and found["seconds"] == 6.0
+    (cut,) = (small / "work" / "data").glob("*/batches.json")
+    assert sum(len(batch["source"]) for batch in json.loads(cut.read_text(encoding="utf-8"))) > len(sources), "twice"
     write_page([given], {given.key: found}, small / "page.md")
     page = (small / "page.md").read_text(encoding="utf-8")
     assert "| fake | " in page and "Small](page/small.png)" in page
