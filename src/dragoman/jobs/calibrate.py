@@ -320,10 +320,7 @@ def same_words(words: Sequence[str], reference: Sequence[str]) -> list[int]:
 
 
 def check_place(*runs: Path) -> None:
-    """Raise InputError if what is learned about runs cannot be written into the folder of the first, or would not last.
-
-    So it is for a run that is given twice, which no ensemble gains from.
-    """
+    """Raise InputError for a run given twice, or if what is learned could not be written into the first folder, or not last."""
     for at, run in enumerate(runs):
         if run.resolve() in [other.resolve() for other in runs[:at]]:
             raise InputError(f"{run} is given twice, but an ensemble needs different runs; give each run once")
