@@ -27,6 +27,27 @@ def test_a_step_decays_weights_and_skips_what_has_no_gradient() -> None:
     assert torch.equal(still.detach(), torch.ones(4, 4))
 
 
+def test_what_does_not_learn_any_more_leaves_no_subnormal_numbers() -> None:
+    weight = torch.nn.Parameter(torch.ones(8, 4))
+    muon = PreciseMuon([weight], lr=0.01, weight_decay=0.0, products=torch.float32)
+    tiny, learning = torch.finfo(torch.float32).tiny, torch.randn(8, 4, generator=torch.Generator().manual_seed(3))
+    for step in range(1600):
+        weight.grad = learning.clone()
+        weight.grad[4:] *= step < 2
+        before = weight.detach().clone()
+        muon.step()
+        momentum = muon.state[weight]["momentum_buffer"]
+        assert not ((momentum != 0) & (momentum.abs() < tiny)).any()
+    assert momentum[4:].eq(0).all() and torch.equal(before[4:], weight[4:])
+    assert momentum[:4].ne(0).all() and not torch.equal(before[:4], weight[:4])
+    matrix = torch.diag(torch.tensor([1.0, 1e-3, 1e-12]))
+    turned = orthogonalize(matrix, QUINTICS, 1e-7)
+    assert turned[2].eq(0).all() and turned.diagonal()[1] > 0.1
+    weight.grad = torch.full((8, 4), torch.nan)
+    muon.step()
+    assert weight.isnan().all(), "what is wrong is not hidden"
+
+
 def test_the_size_of_a_step_does_not_depend_on_that_of_the_gradient() -> None:
     steps = []
     for factor in (1.0, 1000.0):
