@@ -27,6 +27,7 @@ ANNOTATED = "text.glossary.share=0.5"
 CODECS = [
     SentencePieceSettings(size=60),
     SentencePieceSettings(size=60, right_to_left=True),
+    SentencePieceSettings(size=62, inline_casing=True),
     WordsSettings(minimum_count=1),
     CharactersSettings(),
 ]

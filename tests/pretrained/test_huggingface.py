@@ -204,7 +204,11 @@ def test_other_models_are_named_by_their_kind() -> None:
 
 @pytest.mark.parametrize(
     ("change", "named"),
-    [("text.right_to_left=true", "right_to_left"), ('text={"kind": "words", "joint": true}', "text.kind: words")],
+    [
+        ("text.right_to_left=true", "right_to_left"),
+        ("text.inline_casing=true", "text.inline_casing: true"),
+        ('text={"kind": "words", "joint": true}', "text.kind: words"),
+    ],
 )
 def test_text_that_cannot_be_expressed_is_named(change: str, named: str, trained: Trained, tmp_path: Path) -> None:
     run = trained("transformer", change)

@@ -70,10 +70,10 @@ def sample_all(codec: Codec, texts: Sequence[str], *, rng: random.Random, rate: 
 
     Byte pair encoding with dropout is done in C++ if possible, about five times as fast as in Python.
     """
-    dropout = dropout_of(codec)
-    if dropout is None or not available(SEGMENTATION):
+    dropout, tokenizer = dropout_of(codec), codec.tokenizer
+    if dropout is None or not isinstance(tokenizer, SentencePiece) or not available(SEGMENTATION):
         return [np.array(codec.sample(text, rng, rate), np.int32) for text in texts]
-    words = [codec.normalize(text).split() for text in texts]
+    words = [tokenizer.written(codec.normalize(text)).split() for text in texts]
     found = segment_words(dropout, words, rng=rng, rate=rate)
     return [ids[::-1] for ids in found] if codec.right_to_left else found
 

@@ -196,15 +196,15 @@ def ways(codec: Codec, terms: Iterable[Term]) -> Phrase:
         capital = term.text[:1].upper() + term.text[1:]
         for text in dict.fromkeys([term.text, capital] if term.any_case else [term.text]):
             for before in BEFORE:
-                ids = _following(codec, before, text)
-                if ids:
-                    found[ids] = None
+                for encoded in (codec.encode(before + text), codec.encode_inside(before + text)):
+                    ids = _following(codec, encoded, before, text)
+                    if ids:
+                        found[ids] = None
     return tuple(found)
 
 
-def _following(codec: Codec, before: str, text: str) -> tuple[int, ...]:
-    """Return the ids of a text that follows a sign without a space; none if they are not apart, or spell something else."""
-    ids = codec.encode(before + text)
+def _following(codec: Codec, ids: Sequence[int], before: str, text: str) -> tuple[int, ...]:
+    """Return those of `ids` of a text that follows a sign without a space; none if they are not apart, or spell something else."""
     ordered = codec.ordered(ids)
     if not ids or codec.special.unk in ids or codec.decode(ids) != codec.normalize(before + text):
         return ()
@@ -214,7 +214,7 @@ def _following(codec: Codec, before: str, text: str) -> tuple[int, ...]:
         count += 1
         if count == len(ordered):
             return ()
-    if before and "".join(surfaces[count:]) != codec.normalize(text):
+    if before and "".join(codec.tokenizer.surfaces(codec.pieces(ordered[count:]))) != codec.normalize(text):
         return ()
     return tuple(codec.ordered(ordered[count:]))
 

@@ -121,6 +121,7 @@ def law_11_text_survives_the_codec(codec: Codec) -> None:
 CODECS: dict[str, Any] = {
     "byte pairs": SentencePieceSettings(size=55),
     "byte pairs, lower case": SentencePieceSettings(size=55, lower=True),
+    "byte pairs, inline casing": SentencePieceSettings(size=56, inline_casing=True),
     "unigram": SentencePieceSettings(algorithm="unigram", size=44),
     "words": WordsSettings(minimum_count=1, joint=True),
     "characters": CharactersSettings(joint=True),

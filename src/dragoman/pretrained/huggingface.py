@@ -148,6 +148,8 @@ def obstacles_of_text(codec: Codec) -> Iterator[str]:
         yield "`text.right_to_left: true`"
     if isinstance(codec.tokenizer, Words):
         yield "`text.kind: words`"
+    elif isinstance(codec.tokenizer, SentencePiece) and codec.tokenizer.inline_casing:
+        yield "`text.inline_casing: true`"
     elif not isinstance(codec.tokenizer, SentencePiece | Characters) or replace(codec.special, tags=()) != SPECIAL_IDS:
         yield "an imported vocabulary"
 

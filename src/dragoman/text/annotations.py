@@ -26,7 +26,7 @@ class Annotation:
 
 def annotation(codec: Codec, text: str, place: tuple[int, int], *, translation: str) -> Annotation | None:
     """Return the translation of the term that is at a place in a text; None if the vocabulary cannot spell it."""
-    wished = codec.encode(translation)
+    wished = codec.encode_inside(translation)
     start, end = (_signs(codec.normalize(text[:at])) for at in place)
     return Annotation(start, end, tuple(wished)) if wished and codec.special.unk not in wished else None
 

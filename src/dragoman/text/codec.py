@@ -119,6 +119,12 @@ class Codec:
         """Return the ids of `text`, without BOS and EOS."""
         return self.ordered(self.tokenizer.encode(self._prepared(text)))
 
+    def encode_inside(self, text: str) -> list[int]:
+        """Return the ids of `text` inside a sentence, where inline casing leaves its first word as it is."""
+        if isinstance(self.tokenizer, SentencePiece):
+            return self.ordered(self.tokenizer.encode_inside(self._prepared(text)))
+        return self.encode(text)
+
     def _prepared(self, text: str) -> str:
         """Return `text` as the tokeniser expects it."""
         return text if isinstance(self.tokenizer, Imported) else self.normalize(text)
@@ -330,7 +336,8 @@ def _describe(codec: Codec) -> dict[str, Any]:
         return {**common, **imported.describe(tokenizer)}
     if isinstance(tokenizer, SentencePiece):
         model = base64.b64encode(tokenizer.model).decode("ascii")
-        return {"kind": "sentencepiece", **common, "algorithm": tokenizer.algorithm, "model": model}
+        casing = {"inline_casing": True} if tokenizer.inline_casing else {}
+        return {"kind": "sentencepiece", **common, **casing, "algorithm": tokenizer.algorithm, "model": model}
     kind = "words" if isinstance(tokenizer, Words) else "characters"
     return {"kind": kind, **common, "pieces": list(tokenizer.vocabulary)[len(SPECIAL) :]}
 
@@ -347,7 +354,8 @@ def _build(table: dict[str, Any]) -> Codec:
             if table["algorithm"] not in get_args(Algorithm):
                 raise ValueError(table["algorithm"])
             model = base64.b64decode(table["model"], validate=True)
-            return Codec(SentencePiece(model, table["algorithm"]), **options)
+            casing = table.get("inline_casing") is True
+            return Codec(SentencePiece(model, table["algorithm"], inline_casing=casing), **options)
         case "words":
             return Codec(Words(Vocabulary(_texts(table["pieces"]))), **options)
         case "characters":

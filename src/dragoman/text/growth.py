@@ -98,7 +98,8 @@ def _grown(codec: Codec, characters: Sequence[str], languages: Sequence[str]) ->
             found = [one for one in characters if not tokenizer.finds(one)]
             grown = Imported(with_pieces(tokenizer.model, found), _larger(tokenizer.table, new, languages))
         case SentencePiece():
-            grown = SentencePiece(with_pieces(tokenizer.model, new, tags), tokenizer.algorithm)
+            model = with_pieces(tokenizer.model, new, tags)
+            grown = SentencePiece(model, tokenizer.algorithm, inline_casing=tokenizer.inline_casing)
         case Characters():
             grown = Characters(Vocabulary([*list(old)[len(SPECIAL) :], *new, *tags]))
         case Words():

@@ -7,12 +7,14 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 from dragoman.errors import TextError
+from dragoman.text.casing import CAPITAL, lowered, marked, marked_by_counts, restored
 from dragoman.text.sampling import BpeDropout, CutWord, UnigramSampler
 from dragoman.text.settings import SentencePieceSettings
-from dragoman.text.vocabulary import SPECIAL, Vocabulary
+from dragoman.text.vocabulary import SPECIAL, UNK, Vocabulary
 
 SPACE = "▁"
 """A space, at the start of a token; `normalize` leaves none in text."""
@@ -29,11 +31,15 @@ Algorithm = Literal["bpe", "unigram"]
 
 
 class SentencePiece:
-    """A SentencePiece model whose first four tokens are the special ones; TextError if `model` is not such a model."""
+    """A SentencePiece model whose first four tokens are the special ones; TextError if `model` is not such a model.
 
-    def __init__(self, model: bytes, algorithm: Algorithm) -> None:
+    With `inline_casing` it segments text in which capitals at the starts of sentences are tokens.
+    """
+
+    def __init__(self, model: bytes, algorithm: Algorithm, *, inline_casing: bool = False) -> None:
         self.model = model
         self.algorithm = algorithm
+        self.inline_casing = inline_casing
         self._processor = _processor(model)
         size = len(self._processor)
         pieces = [self._processor.id_to_piece(index) for index in range(size)]
@@ -46,26 +52,49 @@ class SentencePiece:
             self.vocabulary, [self._processor.get_score(index) for index in range(size)]
         )
 
-    def __reduce__(self) -> tuple[Callable[..., "SentencePiece"], tuple[bytes, str]]:
-        return SentencePiece, (self.model, self.algorithm)
+        self._usually_lower = lru_cache(maxsize=1 << 16)(self._is_usually_lower)
+
+    def __reduce__(self) -> tuple[Callable[..., "SentencePiece"], tuple[bytes, Algorithm]]:
+        made = partial(SentencePiece, inline_casing=True) if self.inline_casing else SentencePiece
+        return made, (self.model, self.algorithm)
+
+    def written(self, text: str) -> str:
+        """Return normalised `text` as it is segmented."""
+        return marked(text, self._usually_lower) if self.inline_casing else text
 
     def encode(self, text: str) -> list[int]:
         """Return the token ids of normalised `text`."""
+        return self.encode_inside(self.written(text))
+
+    def encode_inside(self, text: str) -> list[int]:
+        """Return the token ids of normalised `text` inside a sentence, where no word is marked."""
         return self._processor.encode(text)
 
     def split(self, text: str) -> list[str]:
         """Return the tokens of normalised `text`, unknown ones as text."""
-        return self._processor.encode(text, out_type=str)
+        return self._processor.encode(self.written(text), out_type=str)
 
     def sample(self, text: str, rng: random.Random, rate: float) -> list[int]:
         """Segment each word of normalised `text` at random; a rate of 0 gives `encode(text)`."""
         if rate == 0:
             return self.encode(text)
-        return [piece for word in text.split() for piece in self._cut_word(SPACE + word, rng, rate)]
+        return [piece for word in self.written(text).split() for piece in self._cut_word(SPACE + word, rng, rate)]
 
     def surfaces(self, pieces: Sequence[str]) -> list[str]:
         """Return the text of each token, including spaces."""
-        return [piece.replace(SPACE, " ") for piece in pieces]
+        return restored(pieces, SPACE) if self.inline_casing else [piece.replace(SPACE, " ") for piece in pieces]
+
+    def _is_usually_lower(self, word: str) -> bool:
+        """Tell whether a word has fewer tokens without its capital, unknown ones above all, or as many that are more frequent."""
+        return self._rarity(lowered(word) or word) <= self._rarity(word)
+
+    def _rarity(self, word: str) -> tuple[int, int, int]:
+        """Return how many tokens of a word are unknown, how many there are, and how far down the vocabulary they stand.
+
+        A vocabulary begins with the most frequent tokens.
+        """
+        ids = self._processor.encode(word)
+        return ids.count(UNK), len(ids), sum(ids)
 
 
 def learn_pieces(texts: Iterable[str], settings: SentencePieceSettings, tags: Sequence[str] = ()) -> SentencePiece:
@@ -77,10 +106,11 @@ def learn_pieces(texts: Iterable[str], settings: SentencePieceSettings, tags: Se
     from sentencepiece import SentencePieceTrainer
 
     model, broken = io.BytesIO(), list[BaseException]()
+    written, needed = (marked_by_counts(texts), CAPITAL) if settings.inline_casing else (texts, "")
     try:
         with _ended_by_signals():
             SentencePieceTrainer.train(
-                sentence_iterator=_noting(_separate_special_names(texts), broken),
+                sentence_iterator=_noting(_separate_special_names(written), broken),
                 model_writer=model,
                 model_type=settings.algorithm,
                 vocab_size=settings.size,
@@ -100,12 +130,13 @@ def learn_pieces(texts: Iterable[str], settings: SentencePieceSettings, tags: Se
                 eos_piece=SPECIAL[2],
                 unk_piece=SPECIAL[3],
                 control_symbols=list(tags),
+                required_chars=needed,
             )
     except (RuntimeError, OSError) as error:
         if broken:
             raise broken[0] from None
         raise _problem(str(error), settings) from None
-    return SentencePiece(model.getvalue(), settings.algorithm)
+    return SentencePiece(model.getvalue(), settings.algorithm, inline_casing=settings.inline_casing)
 
 
 @contextmanager

@@ -35,6 +35,9 @@ class SentencePieceSettings(Settings):
     """The same for target sentences, if it differs there; 0 samples only sources."""
     sampling_epochs: int | None = Field(default=None, ge=1)
     """Number of epochs with `sampling`; later ones have the usual segmentation, as translation does."""
+    inline_casing: bool = False
+    """Make the capital that begins a sentence a token of its own, so that `The` and `the` are one word to the model (after Bérard
+    et al. 2019). Words that usually have a capital keep it."""
     lower: bool = False
     """Lowercase all text."""
     right_to_left: bool = False
@@ -50,6 +53,8 @@ class SentencePieceSettings(Settings):
             rate = getattr(self, name)
             if self.algorithm == "bpe" and rate is not None and rate >= 1:
                 raise ValueError(f"`text.{name}` is {rate}, but the chance to drop a merge must be below 1")
+        if self.lower and self.inline_casing:
+            raise ValueError("`text.lower` leaves no capitals for `text.inline_casing`; set only one of them")
         return self
 
 

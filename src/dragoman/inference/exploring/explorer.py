@@ -176,7 +176,8 @@ class Explorer:
         It is compared with the translation `chosen`, whose tokens begin with `prefix` and end with </s>, whoever found it; with
         the best that search finds from `prefix` on unless that is given.
         """
-        tokens = self.codec.encode(word) if isinstance(word, str) else list(word)
+        encode = self.codec.encode_inside if prefix else self.codec.encode
+        tokens = encode(word) if isinstance(word, str) else list(word)
         if not tokens:
             raise InputError("the word to ask for is empty; give one")
         if chosen and list(chosen[: len(prefix)]) != list(prefix):

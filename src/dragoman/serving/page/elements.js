@@ -33,7 +33,8 @@ export function keepingFocus(change) {
   }
 }
 
-export const shown = (piece) => piece.replaceAll("▁", " ").replaceAll("￭", "").trim() || "␣";
+export const shown = (piece) =>
+  piece === "▁￭" ? "⇧" : piece.replaceAll("▁", " ").replaceAll("￭", "").trim() || "␣";
 // Text of its own direction within another: its neighbours keep their places (Unicode's isolates).
 export const apart = (text) => `\u2068${text}\u2069`;
 // The code of a language as a browser knows it; some runs call their languages otherwise.
