@@ -11,7 +11,7 @@ from tests.tiny import RECIPE, left_to_auto, recipe_file
 
 from dragoman.errors import CorpusError, SettingsError, TextError
 from dragoman.jobs import auto
-from dragoman.jobs.auto import CorpusSize, measure_corpus, settle, settle_as, table, workload
+from dragoman.jobs.auto import CorpusSize, choose_text, measure_corpus, settle, settle_as, table, workload
 from dragoman.jobs.choices import choose_model, vocabulary_size
 from dragoman.jobs.memory import outline_of, static_memory
 from dragoman.jobs.plan import make_plan
@@ -92,6 +92,24 @@ def test_the_corpus_is_measured_as_an_epoch_has_it(tmp_path: Path) -> None:
     lines = "{source: a.en, target: a.vi, repeat: 3}"
     given = left_to_auto(f"data.root={tmp_path}", f"data.train=[{lines}]", "data.filters={drop_duplicates: true}")
     assert measure_corpus(given) == CorpusSize(6, 3 * (14 + 7), (("một hai", 3), ("ba", 3)))
+
+
+@pytest.mark.parametrize(
+    ("lines", "capitals"),
+    [(["The cat", "A dog", "it is"], True), (["the Cat", "a Dog", "1. It"], False), (["THE CAT", "一二"], False)],
+)
+def test_capitals_that_begin_sentences_are_noticed(tmp_path: Path, lines: list[str], capitals: bool) -> None:
+    for name, text in (("a.en", lines), ("a.vi", ["ba"] * len(lines))):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in text), encoding="utf-8")
+    given = left_to_auto(f"data.root={tmp_path}", "data.train=[{source: a.en, target: a.vi}]")
+    size = measure_corpus(given)
+    assert size.capitals is capitals
+
+    def chosen(*text: str) -> list[Any]:
+        return [one.value for one in choose_text(left_to_auto(*text), size) if one.path == "text.inline_casing"]
+
+    assert chosen("text.inline_casing=auto") == [capitals] and chosen() == []
+    assert chosen("text.inline_casing=auto", "text.lower=true") == [False]
 
 
 def test_nothing_is_chosen_for_a_corpus_of_which_no_pair_is_left() -> None:

@@ -11,7 +11,7 @@ from tests.pretrained.folders import write_model
 from tests.tiny import Trained, left_to_auto
 
 from dragoman.errors import SettingsError
-from dragoman.jobs.auto import settle, tokens_learned
+from dragoman.jobs.auto import CorpusSize, choose_text, settle, tokens_learned
 from dragoman.jobs.checks import check_recipe
 from dragoman.jobs.choices import SHORT_TRAINING, choose_model
 from dragoman.jobs.suiting import IMPORTED_RATE, LEAST_DROPOUT
@@ -21,7 +21,7 @@ from dragoman.pretrained.job import import_model
 from dragoman.runs.folder import ORIGINAL, open_run
 from dragoman.runs.integrity import TOKENS_BEFORE
 from dragoman.runs.recipe import Recipe
-from dragoman.runs.warm_start import codecs_for, size_given
+from dragoman.runs.warm_start import codecs_for, text_given
 
 CPU = torch.device("cpu")
 GUIDED = "training.guided={layer: 1, links: learned, shift: false}"
@@ -209,4 +209,6 @@ def test_a_vocabulary_that_a_run_gives_has_the_size_of_that_run(trained: Trained
 
     found = settle(left_to_auto(model), learn, device=CPU, say=lambda _: None)
     assert found.recipe.text.size == open_run(masked).recipe.text.size
-    assert size_given(left_to_auto(model, "text.joint=false")) is None  # the target's is learned
+    (casing,) = choose_text(left_to_auto(model, "text.inline_casing=auto"), CorpusSize(9, 90, capitals=True))[1:]
+    assert casing.value is False
+    assert text_given(left_to_auto(model, "text.joint=false")) is None  # the target's is learned

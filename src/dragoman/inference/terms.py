@@ -204,7 +204,7 @@ def ways(codec: Codec, terms: Iterable[Term]) -> Phrase:
 
 
 def _following(codec: Codec, ids: Sequence[int], before: str, text: str) -> tuple[int, ...]:
-    """Return those of `ids` of a text that follows a sign without a space; none if they are not apart, or spell something else."""
+    """Return those of `ids` of a text after a sign without a space; none if they are not apart, or spell something else."""
     ordered = codec.ordered(ids)
     if not ids or codec.special.unk in ids or codec.decode(ids) != codec.normalize(before + text):
         return ()

@@ -26,7 +26,7 @@ from dragoman.models.seq2seq import Vocabularies
 from dragoman.runs.folder import ORIGINAL, Run
 from dragoman.runs.integrity import TOKENS_BEFORE
 from dragoman.runs.recipe import Recipe, settled, written_value
-from dragoman.runs.warm_start import base_of, size_given
+from dragoman.runs.warm_start import base_of, text_given
 from dragoman.text.codec import Codec
 from dragoman.text.glossary import UNSPACED_LETTERS
 from dragoman.text.pieces import TooLargeError
@@ -43,6 +43,8 @@ LONGEST_WORD = 12
 """Mean number of characters between spaces above which a language does not put spaces between words."""
 SHORTEST_GAP = 10
 """Letters of scripts that are written without spaces, for each space: more are words that are not kept apart."""
+INITIALS = 0.1
+"""Share of lines that begin with a capital from which the capital is a token of its own."""
 START = frozenset({"start_from", "adapters"})
 """Settings of a model that are never those of the run that it starts from."""
 DROPOUT = frozenset({"model.dropout", "model.feed_forward_dropout"})
@@ -64,15 +66,19 @@ class CorpusSize:
     """Target sentences, spread evenly over the corpora, and how often an epoch has each."""
     spaced: bool = True
     """Whether both languages put spaces between words, which word alignments need."""
+    capitals: bool = False
+    """Whether sentences of a language begin with capitals that other words do not have."""
 
 
 @dataclass
-class Spacing:
-    """How the text of a language is spaced."""
+class Writing:
+    """How the text of a language is written."""
 
     characters: int = 0
     spaces: int = 0
     lines: int = 0
+    initials: int = 0
+    """Lines that begin with one capital."""
     unspaced: int = 0
     """Letters of scripts that are written without spaces."""
 
@@ -81,6 +87,7 @@ class Spacing:
         self.characters += times * len(text)
         self.spaces += times * text.count(" ")
         self.lines += times
+        self.initials += times * (text[:1].isupper() and not text[1:2].isupper())
         if not text.isascii():
             self.unspaced += times * (len(text) - len(UNSPACED.sub("", text)))
 
@@ -89,6 +96,11 @@ class Spacing:
         """Tell whether spaces stand between words; lines of few characters tell little by themselves."""
         apart = 2 * self.unspaced <= self.characters or self.unspaced <= SHORTEST_GAP * self.spaces
         return apart and self.characters <= LONGEST_WORD * (self.lines + self.spaces)
+
+    @property
+    def has_capitals(self) -> bool:
+        """Tell whether many lines begin with a capital."""
+        return self.initials >= INITIALS * self.lines
 
 
 @dataclass(frozen=True)
@@ -106,7 +118,7 @@ def measure_corpus(recipe: Recipe) -> CorpusSize:
     CorpusError if the filters leave none.
     """
     pairs = 0
-    spacing: defaultdict[str, Spacing] = defaultdict(Spacing)
+    writing: defaultdict[str, Writing] = defaultdict(Writing)
     sample: list[tuple[str, int]] = []
     every, read = 1, 0
     chosen = PairFilter(recipe.data.filters)
@@ -121,11 +133,16 @@ def measure_corpus(recipe: Recipe) -> CorpusSize:
             pairs += corpus.repeat
             sides = [*zip(pair.languages or languages, pair[:2], strict=True)]
             for language, text in sides[1:] if corpus.is_noised else sides:
-                spacing[language].add(text, corpus.repeat)
+                writing[language].add(text, corpus.repeat)
     chosen.summary.require_pairs()
-    sides_read = spacing.values()
-    spaced = all(one.has_words for one in sides_read)
-    return CorpusSize(pairs, sum(one.characters for one in sides_read), tuple(sample), spaced)
+    sides_read = writing.values()
+    return CorpusSize(
+        pairs,
+        sum(one.characters for one in sides_read),
+        tuple(sample),
+        spaced=all(one.has_words for one in sides_read),
+        capitals=any(one.has_capitals for one in sides_read),
+    )
 
 
 def choose_text(recipe: Recipe, size: CorpusSize) -> list[Choice]:
@@ -134,6 +151,13 @@ def choose_text(recipe: Recipe, size: CorpusSize) -> list[Choice]:
     choices = [Choice("text.size", vocabulary_size(size.characters), f"{size.characters:,} characters of text")]
     if recipe.text.kind == "sentencepiece":
         choices.append(Choice("text.sampling", 0.0, ""))
+        casing = size.capitals and not recipe.text.lower
+        why = "`The` and `the` are one word to the model" if casing else ""
+        choices.append(Choice("text.inline_casing", casing, why))
+    given = text_given(recipe)
+    for name in () if given is None else ("size", "inline_casing"):
+        if (value := getattr(given, name, None)) is not None:
+            choices = changed(choices, f"text.{name}", value=value, reason=OF_THE_RUN)
     return [choice for choice in choices if choice.path in wanted]
 
 
@@ -142,10 +166,7 @@ def settle(recipe: Recipe, learn: Learn, *, device: torch.device, say: Callable[
     say("Measuring the corpus, and this machine if the budget is a time, to choose what is `auto`.")
     size = measure_corpus(recipe)
     base = base_of(recipe)
-    kept = size_given(recipe)
     choices = choose_text(recipe, size)
-    if kept is not None:
-        choices = changed(choices, "text.size", value=kept, reason=OF_THE_RUN)
     try:
         codecs = learn(settled(recipe, _values(choices)))
     except TooLargeError as error:

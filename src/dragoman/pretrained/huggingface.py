@@ -121,7 +121,7 @@ def refuse(run: Run) -> None:
     for what in obstacles(run.recipe.model):
         raise ExportError(
             f"the models of `transformers` cannot express {what}; translate with Dragoman, or train a Transformer that they can "
-            "(`--set model.kind=transformer --set model.relative=none`; docs/export.md says which)"
+            "(`--set model.kind=transformer --set model.relative=none --set text.inline_casing=false`; docs/export.md says which)"
         )
     for codec in (run.source, run.target):
         for what in obstacles_of_text(codec):

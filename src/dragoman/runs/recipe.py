@@ -31,7 +31,7 @@ LONGEST_PATH = 1000
 """Maximum characters of the path of a recipe that another one extends."""
 
 CHOOSABLE: Mapping[str, tuple[str, ...]] = {
-    "text": ("size", "sampling"),
+    "text": ("size", "sampling", "inline_casing"),
     "model": (
         "kind",
         "encoder_layers",
@@ -162,7 +162,7 @@ def with_auto_sections(table: Mapping[str, Any]) -> dict[str, Any]:
     """Return the table of a recipe with each setting `auto` in a section that is `auto`, so that some can be changed.
 
     >>> with_auto_sections({"text": "auto"})
-    {'text': {'size': 'auto', 'sampling': 'auto'}}
+    {'text': {'size': 'auto', 'sampling': 'auto', 'inline_casing': 'auto'}}
     """
     return {
         name: dict.fromkeys(CHOOSABLE[name], AUTO) if section == AUTO and name in CHOOSABLE else section
@@ -174,7 +174,7 @@ def overridden(table: Mapping[str, Any], assignments: Sequence[str]) -> dict[str
     """Return the table of a recipe with each `a.b=value` set; of a section that is set to `auto`, later ones change a part.
 
     >>> overridden({}, ["text=auto", "text.size=500"])
-    {'text': {'size': 500, 'sampling': 'auto'}}
+    {'text': {'size': 500, 'sampling': 'auto', 'inline_casing': 'auto'}}
     """
     result = dict(table)
     for assignment in assignments:

@@ -13,6 +13,7 @@ from dragoman.models.transformer_settings import BlockSettings
 from dragoman.runs.folder import GROWN, Run, open_run
 from dragoman.runs.recipe import Recipe, written_value
 from dragoman.text.codec import Codec, learn_codec, learn_codecs
+from dragoman.text.settings import TextSettings
 
 Pairs = Callable[[], Iterable[tuple[str, str]]]
 """Iterates over a corpus from the start: source and target of each pair."""
@@ -115,11 +116,11 @@ def base_of(recipe: Recipe) -> Run | None:
     return None if start_from is None or start_from.whole is None else open_run(start_from.whole)
 
 
-def size_given(recipe: Recipe) -> int | None:
-    """Return the `text.size` of the first of the runs that all vocabularies come from; None if a vocabulary is learned."""
+def text_given(recipe: Recipe) -> TextSettings | None:
+    """Return the section `text` of the first of the runs that all vocabularies come from; None if a vocabulary is learned."""
     given = _runs(recipe.model)
     whole = "whole" in given or len(given) > 1 or recipe.text.joint
-    return next((getattr(run.recipe.text, "size", None) for run in given.values()), None) if whole else None
+    return next((run.recipe.text for run in given.values()), None) if whole else None
 
 
 def start(run: Run, model: nn.Module) -> None:

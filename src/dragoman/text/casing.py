@@ -54,7 +54,7 @@ def marked(text: str, lowers: Lowers) -> str:
 def marked_by_counts(texts: Iterable[str]) -> Iterator[str]:
     """Yield normalised texts, marked where a word has not been seen with a capital inside a sentence more often than without.
 
-    What counts is what was read so far, so that texts are read once. The capitals come last, so that no sign of the texts is lost.
+    What counts is what was read so far, so that texts are read once. The capitals come last, so that no sign is lost.
     """
     seen, capitals = Counter[str](), set[str]()
 
