@@ -95,20 +95,25 @@ def test_the_corpus_is_measured_as_an_epoch_has_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "capitals"),
-    [(["The cat", "A dog", "it is"], True), (["the Cat", "a Dog", "1. It"], False), (["THE CAT", "一二"], False)],
+    ("lines", "mixed"),
+    [
+        (["The cat", "A dog", "it is"], True),
+        (["The cat", "A dog", "It is", "Is it", "is it", '"it'], False),
+        (["the Cat", "a Dog", "1. It"], False),
+        (["THE CAT", "the cat", "一二"], False),
+    ],
 )
-def test_capitals_that_begin_sentences_are_noticed(tmp_path: Path, lines: list[str], capitals: bool) -> None:
+def test_text_with_capitals_beside_text_without_is_noticed(tmp_path: Path, lines: list[str], mixed: bool) -> None:
     for name, text in (("a.en", lines), ("a.vi", ["ba"] * len(lines))):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in text), encoding="utf-8")
     given = left_to_auto(f"data.root={tmp_path}", "data.train=[{source: a.en, target: a.vi}]")
     size = measure_corpus(given)
-    assert size.capitals is capitals
+    assert size.mixed_casing is mixed
 
     def chosen(*text: str) -> list[Any]:
         return [one.value for one in choose_text(left_to_auto(*text), size) if one.path == "text.inline_casing"]
 
-    assert chosen("text.inline_casing=auto") == [capitals] and chosen() == []
+    assert chosen("text.inline_casing=auto") == [mixed] and chosen() == []
     assert chosen("text.inline_casing=auto", "text.lower=true") == [False]
 
 

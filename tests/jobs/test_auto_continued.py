@@ -209,6 +209,6 @@ def test_a_vocabulary_that_a_run_gives_has_the_size_of_that_run(trained: Trained
 
     found = settle(left_to_auto(model), learn, device=CPU, say=lambda _: None)
     assert found.recipe.text.size == open_run(masked).recipe.text.size
-    (casing,) = choose_text(left_to_auto(model, "text.inline_casing=auto"), CorpusSize(9, 90, capitals=True))[1:]
+    (casing,) = choose_text(left_to_auto(model, "text.inline_casing=auto"), CorpusSize(9, 90, mixed_casing=True))[1:]
     assert casing.value is False
     assert text_given(left_to_auto(model, "text.joint=false")) is None  # the target's is learned

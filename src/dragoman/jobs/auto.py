@@ -43,8 +43,8 @@ LONGEST_WORD = 12
 """Mean number of characters between spaces above which a language does not put spaces between words."""
 SHORTEST_GAP = 10
 """Letters of scripts that are written without spaces, for each space: more are words that are not kept apart."""
-INITIALS = 0.1
-"""Share of lines that begin with a capital from which the capital is a token of its own."""
+MIXED = 0.2
+"""Share of lines beyond which it is no chance that they begin with a capital, or with a small letter."""
 START = frozenset({"start_from", "adapters"})
 """Settings of a model that are never those of the run that it starts from."""
 DROPOUT = frozenset({"model.dropout", "model.feed_forward_dropout"})
@@ -66,8 +66,8 @@ class CorpusSize:
     """Target sentences, spread evenly over the corpora, and how often an epoch has each."""
     spaced: bool = True
     """Whether both languages put spaces between words, which word alignments need."""
-    capitals: bool = False
-    """Whether sentences of a language begin with capitals that other words do not have."""
+    mixed_casing: bool = False
+    """Whether a language has both lines that begin with a capital and lines that do not, as truecased text beside usual text."""
 
 
 @dataclass
@@ -77,8 +77,10 @@ class Writing:
     characters: int = 0
     spaces: int = 0
     lines: int = 0
-    initials: int = 0
+    capitals: int = 0
     """Lines that begin with one capital."""
+    small: int = 0
+    """Lines that begin with a small letter."""
     unspaced: int = 0
     """Letters of scripts that are written without spaces."""
 
@@ -87,7 +89,8 @@ class Writing:
         self.characters += times * len(text)
         self.spaces += times * text.count(" ")
         self.lines += times
-        self.initials += times * (text[:1].isupper() and not text[1:2].isupper())
+        self.capitals += times * (text[:1].isupper() and not text[1:2].isupper())
+        self.small += times * text[:1].islower()
         if not text.isascii():
             self.unspaced += times * (len(text) - len(UNSPACED.sub("", text)))
 
@@ -98,9 +101,9 @@ class Writing:
         return apart and self.characters <= LONGEST_WORD * (self.lines + self.spaces)
 
     @property
-    def has_capitals(self) -> bool:
-        """Tell whether many lines begin with a capital."""
-        return self.initials >= INITIALS * self.lines
+    def mixes_casing(self) -> bool:
+        """Tell whether many lines begin with a capital, and many with a small letter."""
+        return min(self.capitals, self.small) > MIXED * (self.capitals + self.small)
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,7 @@ def measure_corpus(recipe: Recipe) -> CorpusSize:
         sum(one.characters for one in sides_read),
         tuple(sample),
         spaced=all(one.has_words for one in sides_read),
-        capitals=any(one.has_capitals for one in sides_read),
+        mixed_casing=any(one.mixes_casing for one in sides_read),
     )
 
 
@@ -151,8 +154,8 @@ def choose_text(recipe: Recipe, size: CorpusSize) -> list[Choice]:
     choices = [Choice("text.size", vocabulary_size(size.characters), f"{size.characters:,} characters of text")]
     if recipe.text.kind == "sentencepiece":
         choices.append(Choice("text.sampling", 0.0, ""))
-        casing = size.capitals and not recipe.text.lower
-        why = "`The` and `the` are one word to the model" if casing else ""
+        casing = size.mixed_casing and not recipe.text.lower
+        why = "some lines begin with capitals, some do not" if casing else ""
         choices.append(Choice("text.inline_casing", casing, why))
     given = text_given(recipe)
     for name in () if given is None else ("size", "inline_casing"):
