@@ -11,7 +11,7 @@ from tests.tiny import RECIPE, left_to_auto, recipe_file
 
 from dragoman.errors import CorpusError, SettingsError, TextError
 from dragoman.jobs import auto
-from dragoman.jobs.auto import CorpusSize, choose_text, measure_corpus, settle, settle_as, table, workload
+from dragoman.jobs.auto import CorpusSize, measure_corpus, settle, settle_as, table, workload
 from dragoman.jobs.choices import choose_model, vocabulary_size
 from dragoman.jobs.memory import outline_of, static_memory
 from dragoman.jobs.plan import make_plan
@@ -45,35 +45,6 @@ class Letters:
         return sentence
 
 
-@pytest.mark.parametrize(
-    ("target", "spaced"),
-    [
-        ("một hai ba", True),
-        ("một", True),
-        ("一二三四五六七八九十一二三四五", False),
-        ("你好吗", False),  # a short line
-        ("我 喜欢 猫", True),  # segmented
-        ("ฉันชอบแมว", False),
-        ("나는 고양이를 좋아한다", True),
-        ("一二三四五六七八九 十一二三四五六七八", False),
-    ],
-)
-def test_a_language_without_spaces_is_noticed(tmp_path: Path, target: str, spaced: bool) -> None:
-    (tmp_path / "a.en").write_text("one two three\n" * 3, encoding="utf-8")
-    (tmp_path / "a.zh").write_text(f"{target}\n" * 3, encoding="utf-8")
-    given = left_to_auto(f"data.root={tmp_path}", "data.train=[{source: a.en, target: a.zh}]")
-    assert measure_corpus(given).spaced == spaced
-
-
-def test_languages_are_measured_apart_where_a_side_has_several(tmp_path: Path) -> None:
-    (tmp_path / "a.tsv").write_text(
-        "one two three four five six\t一二三四五六七八九十一二三四五\n" * 3, encoding="utf-8"
-    )
-    data = f"{{languages: [en, zh], source: en, target: zh, root: {tmp_path}, train: [{{tsv: a.tsv, both_ways: true}}]"
-    given = left_to_auto(f"data={data}, dev: [{{tsv: a.tsv}}]}}")
-    assert not measure_corpus(given).spaced
-
-
 def test_links_are_not_learned_for_an_objective_that_does_not_read_them() -> None:
     size, given = CorpusSize(10, 100, (("a b", 1),)), left_to_auto()
 
@@ -92,29 +63,6 @@ def test_the_corpus_is_measured_as_an_epoch_has_it(tmp_path: Path) -> None:
     lines = "{source: a.en, target: a.vi, repeat: 3}"
     given = left_to_auto(f"data.root={tmp_path}", f"data.train=[{lines}]", "data.filters={drop_duplicates: true}")
     assert measure_corpus(given) == CorpusSize(6, 3 * (14 + 7), (("một hai", 3), ("ba", 3)))
-
-
-@pytest.mark.parametrize(
-    ("lines", "mixed"),
-    [
-        (["The cat", "A dog", "it is"], True),
-        (["The cat", "A dog", "It is", "Is it", "is it", '"it'], False),
-        (["the Cat", "a Dog", "1. It"], False),
-        (["THE CAT", "the cat", "一二"], False),
-    ],
-)
-def test_text_with_capitals_beside_text_without_is_noticed(tmp_path: Path, lines: list[str], mixed: bool) -> None:
-    for name, text in (("a.en", lines), ("a.vi", ["ba"] * len(lines))):
-        (tmp_path / name).write_text("".join(f"{line}\n" for line in text), encoding="utf-8")
-    given = left_to_auto(f"data.root={tmp_path}", "data.train=[{source: a.en, target: a.vi}]")
-    size = measure_corpus(given)
-    assert size.mixed_casing is mixed
-
-    def chosen(*text: str) -> list[Any]:
-        return [one.value for one in choose_text(left_to_auto(*text), size) if one.path == "text.inline_casing"]
-
-    assert chosen("text.inline_casing=auto") == [mixed] and chosen() == []
-    assert chosen("text.inline_casing=auto", "text.lower=true") == [False]
 
 
 def test_nothing_is_chosen_for_a_corpus_of_which_no_pair_is_left() -> None:

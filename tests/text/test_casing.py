@@ -74,6 +74,7 @@ def test_it_is_saved_and_sampled(codec: Codec) -> None:
     table = codec.to_json()
     assert '"inline_casing": true' in table and pickle.loads(pickle.dumps(codec)) == codec
     plain = learn_codec(SentencePieceSettings(size=110), SENTENCES * 20)
+    assert '"format": 3' in table and '"format": 1' in plain.to_json()  # earlier releases would not mark words
     assert "inline_casing" not in plain.to_json() and plain.split("The cat") != codec.split("The cat")
     rate = 0.5 if '"bpe"' in table else 2.0
     found = sample_all(codec, SENTENCES, rng=random.Random(1), rate=rate)

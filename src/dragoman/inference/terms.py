@@ -197,13 +197,13 @@ def ways(codec: Codec, terms: Iterable[Term]) -> Phrase:
         for text in dict.fromkeys([term.text, capital] if term.any_case else [term.text]):
             for before in BEFORE:
                 for encoded in (codec.encode(before + text), codec.encode_inside(before + text)):
-                    ids = _following(codec, encoded, before, text)
+                    ids = _following(codec, encoded, before=before, text=text)
                     if ids:
                         found[ids] = None
     return tuple(found)
 
 
-def _following(codec: Codec, ids: Sequence[int], before: str, text: str) -> tuple[int, ...]:
+def _following(codec: Codec, ids: Sequence[int], *, before: str, text: str) -> tuple[int, ...]:
     """Return those of `ids` of a text after a sign without a space; none if they are not apart, or spell something else."""
     ordered = codec.ordered(ids)
     if not ids or codec.special.unk in ids or codec.decode(ids) != codec.normalize(before + text):

@@ -28,10 +28,12 @@ from dragoman.text.settings import (
 from dragoman.text.tags import MARKS, language_of, refusal, tag_piece
 from dragoman.text.unknown import positional_piece
 from dragoman.text.vocabulary import SPECIAL, Vocabulary
-from dragoman.text.words import Characters, Words, learn_characters, learn_words
+from dragoman.text.words import Characters, Words, learn_characters, learn_words, word_numbers
 
+NEWEST_FORMAT = 3
+"""Version of the files that `Codec.save` writes for vocabularies with inline casing, the newest that is read."""
 FORMAT = 2
-"""Version of the files that `Codec.save` writes for imported vocabularies."""
+"""Version for imported vocabularies."""
 OWN_FORMAT = 1
 """Version for all others, which older releases read too."""
 
@@ -121,9 +123,8 @@ class Codec:
 
     def encode_inside(self, text: str) -> list[int]:
         """Return the ids of `text` inside a sentence, where inline casing leaves its first word as it is."""
-        if isinstance(self.tokenizer, SentencePiece):
-            return self.ordered(self.tokenizer.encode_inside(self._prepared(text)))
-        return self.encode(text)
+        encode = getattr(self.tokenizer, "encode_inside", self.tokenizer.encode)
+        return self.ordered(encode(self._prepared(text)))
 
     def _prepared(self, text: str) -> str:
         """Return `text` as the tokeniser expects it."""
@@ -241,7 +242,7 @@ class Codec:
 
     def _owners(self, pieces: Sequence[str]) -> list[int]:
         """Return for each token, in the order of the ids, which word of the text it belongs to."""
-        return self.ordered(_owners(self.tokenizer.surfaces(self.ordered(pieces))))
+        return self.ordered(word_numbers(self.tokenizer.surfaces(self.ordered(pieces))))
 
     @property
     def positional(self) -> bool:
@@ -255,7 +256,8 @@ class Codec:
 
     def to_json(self) -> str:
         """Return the text of the file that `load` reads."""
-        written = FORMAT if isinstance(self.tokenizer, Imported) else OWN_FORMAT
+        casing = isinstance(self.tokenizer, SentencePiece) and self.tokenizer.inline_casing
+        written = NEWEST_FORMAT if casing else FORMAT if isinstance(self.tokenizer, Imported) else OWN_FORMAT
         table = {"format": written, "fingerprint": self.fingerprint, **_describe(self)}
         return json.dumps(table, ensure_ascii=False, indent=0) + "\n"
 
@@ -336,8 +338,8 @@ def _describe(codec: Codec) -> dict[str, Any]:
         return {**common, **imported.describe(tokenizer)}
     if isinstance(tokenizer, SentencePiece):
         model = base64.b64encode(tokenizer.model).decode("ascii")
-        casing = {"inline_casing": True} if tokenizer.inline_casing else {}
-        return {"kind": "sentencepiece", **common, **casing, "algorithm": tokenizer.algorithm, "model": model}
+        common |= {"inline_casing": True} if tokenizer.inline_casing else {}
+        return {"kind": "sentencepiece", **common, "algorithm": tokenizer.algorithm, "model": model}
     kind = "words" if isinstance(tokenizer, Words) else "characters"
     return {"kind": kind, **common, "pieces": list(tokenizer.vocabulary)[len(SPECIAL) :]}
 
@@ -353,13 +355,11 @@ def _build(table: dict[str, Any]) -> Codec:
         case "sentencepiece":
             if table["algorithm"] not in get_args(Algorithm):
                 raise ValueError(table["algorithm"])
-            model = base64.b64decode(table["model"], validate=True)
-            casing = table.get("inline_casing") is True
+            model, casing = base64.b64decode(table["model"], validate=True), table.get("inline_casing") is True
             return Codec(SentencePiece(model, table["algorithm"], inline_casing=casing), **options)
-        case "words":
-            return Codec(Words(Vocabulary(_texts(table["pieces"]))), **options)
-        case "characters":
-            return Codec(Characters(Vocabulary(_texts(table["pieces"]))), **options)
+        case "words" | "characters" as kind:
+            made = Words if kind == "words" else Characters
+            return Codec(made(Vocabulary(_texts(table["pieces"]))), **options)
     raise ValueError(table["kind"])
 
 
@@ -382,23 +382,6 @@ def _read(path: Path) -> dict[str, Any]:
     table = read_object(path, TextError, missing=missing, damaged="restore it from an intact copy")
     if not isinstance(table.get("format"), int):
         raise TextError(f"{path} is not a tokeniser; give the folder of a trained run")
-    if table["format"] > FORMAT:
+    if table["format"] > NEWEST_FORMAT:
         raise TextError(f"{path} was written by a newer Dragoman; update this one to read it")
     return table
-
-
-def _owners(surfaces: Sequence[str]) -> list[int]:
-    """Return for each surface the number of the word that its first sign belongs to.
-
-    >>> _owners([" Hel", "lo", ",", " ", "wor", "ld"])
-    [0, 0, 0, 1, 1, 1]
-    """
-    owners = []
-    words, in_word = 0, False
-    for surface in surfaces:
-        starts = surface[:1].isspace() or not in_word
-        owners.append(words if starts else words - 1)
-        if surface:
-            words += len(surface.split()) - (in_word and not surface[0].isspace())
-            in_word = not surface[-1].isspace()
-    return owners

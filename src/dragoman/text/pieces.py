@@ -88,13 +88,13 @@ class SentencePiece:
         """Tell whether a word has fewer tokens without its capital, unknown ones above all, or as many that are more frequent."""
         return self._rarity(lowered(word) or word) <= self._rarity(word)
 
-    def _rarity(self, word: str) -> tuple[int, int, int]:
+    def _rarity(self, word: str) -> list[int]:
         """Return how many tokens of a word are unknown, how many there are, and how far down the vocabulary they stand.
 
         A vocabulary begins with the most frequent tokens.
         """
         ids = self._processor.encode(word)
-        return ids.count(UNK), len(ids), sum(ids)
+        return [ids.count(UNK), len(ids), sum(ids)]
 
 
 def learn_pieces(texts: Iterable[str], settings: SentencePieceSettings, tags: Sequence[str] = ()) -> SentencePiece:

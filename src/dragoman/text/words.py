@@ -132,3 +132,20 @@ def _split_chunk(chunk: str) -> tuple[str, ...]:
             pieces.append(JOINER + character if pieces else character)
         inside = is_letter
     return tuple(pieces)
+
+
+def word_numbers(surfaces: Sequence[str]) -> list[int]:
+    """Return for each surface the number of the word that its first sign belongs to.
+
+    >>> word_numbers([" Hel", "lo", ",", " ", "wor", "ld"])
+    [0, 0, 0, 1, 1, 1]
+    """
+    owners = []
+    words, in_word = 0, False
+    for surface in surfaces:
+        starts = surface[:1].isspace() or not in_word
+        owners.append(words if starts else words - 1)
+        if surface:
+            words += len(surface.split()) - (in_word and not surface[0].isspace())
+            in_word = not surface[-1].isspace()
+    return owners
