@@ -42,7 +42,8 @@ def test_languages_are_measured_apart_where_a_side_has_several(tmp_path: Path) -
     ("lines", "mixed"),
     [
         (["The cat", "A dog", "it is"], True),
-        (["The cat", "A dog", "It is", "Is it", "is it", '"it'], False),
+        ([*["The cat"] * 9, "is it", '"it'], False),
+        ([*["The cat"] * 8, "is it", '"it'], True),
         (["the Cat", "a Dog", "1. It"], False),
         (["THE CAT", "the cat", "一二"], False),
     ],

@@ -43,7 +43,7 @@ LONGEST_WORD = 12
 """Mean number of characters between spaces above which a language does not put spaces between words."""
 SHORTEST_GAP = 10
 """Letters of scripts that are written without spaces, for each space: more are words that are not kept apart."""
-MIXED = 0.2
+MIXED = 0.1
 """Share of lines beyond which it is no chance that they begin with a capital, or with a small letter."""
 START = frozenset({"start_from", "adapters"})
 """Settings of a model that are never those of the run that it starts from."""
