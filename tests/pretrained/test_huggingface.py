@@ -216,6 +216,14 @@ def test_text_that_cannot_be_expressed_is_named(change: str, named: str, trained
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("casing", [True, False])
+def test_what_to_train_instead_names_all_that_stands_in_the_way(casing: bool, trained: Trained, tmp_path: Path) -> None:
+    rotary = ("model.positions=none", "model.relative=rotary")
+    run = trained("transformer", *rotary, f"text.inline_casing={str(casing).lower()}")
+    sentence = refusal("export", run, tmp_path / "out", "--to", "huggingface")
+    assert ("model.relative=none --set text.inline_casing=false`" in sentence) is casing
+
+
 def test_the_command_says_that_it_was_verified(trained: Trained, tmp_path: Path) -> None:
     found = dragoman("export", trained("transformer"), tmp_path / "out", "--to", "huggingface", "--license", "cc0-1.0")
     assert (found.code, found.lines) == (0, [str(tmp_path / "out")])

@@ -118,10 +118,11 @@ def export(
 
 def refuse(run: Run) -> None:
     """Raise ExportError, which names the setting, for a run that cannot be expressed."""
+    casing = " --set text.inline_casing=false" if getattr(run.recipe.text, "inline_casing", False) else ""
     for what in obstacles(run.recipe.model):
         raise ExportError(
             f"the models of `transformers` cannot express {what}; translate with Dragoman, or train a Transformer that they can "
-            "(`--set model.kind=transformer --set model.relative=none --set text.inline_casing=false`; docs/export.md says which)"
+            f"(`--set model.kind=transformer --set model.relative=none{casing}`; docs/export.md says which)"
         )
     for codec in (run.source, run.target):
         for what in obstacles_of_text(codec):
